@@ -19,6 +19,11 @@ pub enum Form {
         /// Neighbours that are combined at once.
         fan: u8,
     },
+    /// Of a ReLU that alone reads a truncation ([`crate::Cut`]): one comparison of the value before gives the truncation's carry, too. Fewer
+    /// rounds; the value is chosen in the larger ring.
+    WithTruncation,
+    /// Of such a ReLU: a comparison of its own, of the bits that the truncation leaves.
+    AfterTruncation,
 }
 
 impl Form {
@@ -50,7 +55,7 @@ impl Form {
     /// Why it is none, if it is not: a chunk has 1 to 8 bits, and 2 to 9 are combined.
     pub fn check(self) -> Result<(), String> {
         match self {
-            Form::Tree => Ok(()),
+            Form::Tree | Form::WithTruncation | Form::AfterTruncation => Ok(()),
             Form::Chunks { width: 1..=8, fan: 2..=9 } => Ok(()),
             Form::Chunks { width, fan } => {
                 Err(format!("chunks of {width} bits, {fan} at a time; 1 to 8 bits and 2 to 9 are possible"))
@@ -87,6 +92,8 @@ impl fmt::Display for Form {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Form::Tree => f.write_str("tree"),
+            Form::WithTruncation => f.write_str("one addition with the truncation"),
+            Form::AfterTruncation => f.write_str("an addition after the truncation"),
             Form::Chunks { width, fan } => write!(f, "chunks of {width}, {fan} at a time"),
         }
     }

@@ -31,7 +31,7 @@ impl Prices for Chunky {
     fn operation(&self, operation: &Operation<'_>) -> Cost {
         let tree = Toll.operation(operation);
         let (part, rounds) = match operation.form {
-            None | Some(Form::Tree) => return tree,
+            None | Some(Form::Tree | Form::WithTruncation | Form::AfterTruncation) => return tree,
             Some(MIDDLE) => (8, 1),
             Some(Form::Chunks { .. }) => (16, 2),
         };

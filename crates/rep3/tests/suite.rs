@@ -9,7 +9,9 @@ use privet_plan::functions::Function;
 use privet_plan::ir::{Node, Op, Output, PLAN_VERSION, Plan, Rounding, Type};
 use privet_plan::lower::{Lowered, Precision, lower_for};
 use privet_plan::suite::{Case, Operands, cases, joined_cases, optional_cases, training_cases, workload};
-use privet_plan::{Network, Target, encode_inputs, encode_weights, interpret_real, interpret_step};
+use privet_plan::{
+    Cut, Form, Network, Target, encode_inputs, encode_weights, interpret_real, interpret_step,
+};
 use privet_prg::{Domain, Seed};
 use privet_rep3::{Outcome, PartyId, Rep3, Security};
 use privet_ring::{Ring, Tensor};
@@ -147,6 +149,15 @@ fn declared_is_counted(case: &Case, security: Security, id: PartyId, outcome: &O
     );
 }
 
+/// The case with ReLUs after their truncations, where it has any that may be with them.
+fn after_truncations(mut case: Case) -> Option<Case> {
+    let cut = |v: &usize| case.plan.nodes[*v].op == Op::Relu && Cut::of(&case.plan, *v).is_some();
+    let relus: Vec<usize> = (0..case.plan.nodes.len()).filter(cut).collect();
+    relus.iter().for_each(|&v| case.plan.nodes[v].form = Some(Form::AfterTruncation));
+    case.name.push_str(", after the truncation");
+    (!relus.is_empty()).then_some(case)
+}
+
 fn suite(security: Security) {
     let joined = joined_cases().into_iter().map(|[_, after]| after);
     let (given, refused): (Vec<Case>, Vec<Case>) =
@@ -154,7 +165,8 @@ fn suite(security: Security) {
     // what nobody can prove
     assert_eq!(given.is_empty(), security == Security::Malicious);
     assert_eq!(refused.is_empty(), security == Security::SemiHonest);
-    for case in cases().into_iter().chain(training_cases()).chain(given).chain(joined) {
+    let cut = cases().into_iter().filter_map(after_truncations);
+    for case in cases().into_iter().chain(training_cases()).chain(given).chain(joined).chain(cut) {
         case.plan.check().unwrap_or_else(|e| panic!("{}: {e}", case.name));
         for _ in 0..3 {
             check(&case, security, &Seed::random());

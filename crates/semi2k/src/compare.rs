@@ -48,12 +48,14 @@ impl Comparison {
         Comparison { bits, predicate: Predicate::Equal }
     }
 
-    /// How it is cut. A tree needs a dealer of its keys, so it is cut as where nothing is stated.
+    /// How it is cut. A tree needs a dealer of its keys, so it is cut as where nothing is stated of chunks.
     pub fn chunks(self, form: Option<Form>) -> Chunks {
         let equal = self.predicate == Predicate::Equal;
         match form {
             Some(Form::Chunks { width, fan }) => Chunks::new(self.bits, width.into(), fan.into(), equal),
-            Some(Form::Tree) | None => Chunks::new(self.bits, 2, 2, equal),
+            Some(Form::Tree | Form::WithTruncation | Form::AfterTruncation) | None => {
+                Chunks::new(self.bits, 2, 2, equal)
+            }
         }
     }
 }

@@ -46,7 +46,8 @@ impl Comparison {
     /// How it is cut, in a form that cuts.
     pub fn chunks(self, form: Form) -> Option<Chunks> {
         match form {
-            Form::Tree => None,
+            // what says nothing of chunks is as where nothing is stated
+            Form::Tree | Form::WithTruncation | Form::AfterTruncation => None,
             Form::Chunks { width, fan } => {
                 let equal = self.predicate == Predicate::Equal;
                 Some(Chunks::new(self.bits, width.into(), fan.into(), equal))

@@ -125,7 +125,7 @@ impl Units {
         let read: f64 = operation.operands.iter().map(|x| x.ty.len() as f64).sum();
         let chunked_bits = match operation.form {
             Some(Form::Chunks { .. }) => cost.comparisons as f64 * f64::from(operation.operand_bits()),
-            Some(Form::Tree) | None => 0.0,
+            Some(Form::Tree | Form::WithTruncation | Form::AfterTruncation) | None => 0.0,
         };
         // a rounding that sends nothing is little more than a local operation
         let is_silent = cost.wire_bytes.most() == 0 && matches!(operation.op, ops!(rounding));

@@ -9,12 +9,13 @@
 //! and the ReLU's bit makes it 0. What is cut off changes no sign.
 
 use super::times::bit_times;
-use super::{carries, in_blocks, sign};
+use super::{carries, in_blocks, sign, truncate};
 use crate::adder::Summands;
 use crate::context::Party;
 use crate::tree::Tree;
 use crate::{PartyId, RunError, Share, mutation};
 use privet_plan::Cut;
+use privet_plan::ir::Rounding;
 use privet_ring::Ring;
 
 /// `max(0, floor(x / 2^f))` in `to`, which has at least the bits that are left. Rounds: those of a sign of k bits and 3 more, 4 where the low part's carry takes as
@@ -42,6 +43,13 @@ pub(crate) fn relu(cx: &mut Party, cut: Cut, to: Ring, x: &Share) -> Result<Shar
         let [y] = bit_times(cx, &keep, [(to, &value)])?;
         Ok(y)
     })
+}
+
+/// The same by a truncation to the bits of `from`, and a ReLU of these: in the form where the plan says so.
+pub(crate) fn apart(cx: &mut Party, cut: Cut, [from, to]: [Ring; 2], x: &Share) -> Result<Share, RunError> {
+    let y = truncate::eval(cx, (Ring::new(cut.bits), from), cut.shift, Rounding::Floor, x)?;
+    cx.verify_if_large()?;
+    super::relu::eval(cx, from, to, &y)
 }
 
 #[cfg(test)]

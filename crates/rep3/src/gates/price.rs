@@ -9,12 +9,12 @@ use crate::testing::{edges, keys, share, three, value};
 use crate::{Party, PartyId, Planes, Rep3, Security, Share, Talk, hidden_coins};
 use privet_family::Products;
 use privet_kernels::LinearShape;
-use privet_plan::Cut;
 use privet_plan::cost::Operation;
 use privet_plan::ir::{Op, Rounding, Type};
 use privet_plan::tables::{Exponential, Pieces};
 use privet_plan::tournament;
 use privet_plan::waves::Waves;
+use privet_plan::{Cut, Form};
 use privet_ring::{Conv2d, Pool2d, Ring};
 
 fn check(op: &Op, shape: &[usize], (from, to): (u32, u32), program: impl Fn(&mut Party, &Share) + Sync) {
@@ -107,10 +107,13 @@ fn declared_is_counted_in_relus_of_truncations() {
         for to in [left, left + 1, 64] {
             let [x, y] = [left, to].map(|bits| Type { shape: vec![n], bits, frac: 0 });
             let of = Operation { cut: Some(cut), ..Operation::of_types(&Op::Relu, &[&x], &y) };
-            let ring = Ring::new(bits);
+            let [ring, left, to] = [bits, left, to].map(Ring::new);
             counted_of(&of, |cx| {
-                let x = share(cx.id, ring, &edges(ring, n));
-                drop(cut::relu(cx, cut, Ring::new(to), &x).unwrap());
+                drop(cut::relu(cx, cut, to, &share(cx.id, ring, &edges(ring, n))).unwrap());
+            });
+            let of = Operation { form: Some(Form::AfterTruncation), ..of };
+            counted_of(&of, |cx| {
+                drop(cut::apart(cx, cut, [left, to], &share(cx.id, ring, &edges(ring, n))).unwrap());
             });
         }
     }

@@ -7,6 +7,7 @@ use crate::gate::{Gate, Held};
 use crate::price::{Moves, Setting};
 use crate::value::Value;
 use crate::{RunError, Share};
+use privet_plan::Form;
 use privet_plan::cost::Operation;
 use privet_ring::Ring;
 
@@ -24,18 +25,22 @@ pub(crate) struct Relu;
 
 impl Gate for Relu {
     fn eval(&self, cx: &mut Party, x: &Held) -> Result<Value, RunError> {
-        Ok(match x.cut() {
+        let (given, rings) = (x.share(0), [x.from(), x.to()]);
+        Ok(match (x.cut(), x.node().form) {
             // what the truncation was given
-            Some(of) => cut::relu(cx, of, x.to(), &x.share(0))?,
-            None => eval(cx, x.from(), x.to(), &x.share(0))?,
+            (Some(cut), Some(Form::AfterTruncation)) => cut::apart(cx, cut, rings, &given)?,
+            (Some(cut), _) => cut::relu(cx, cut, x.to(), &given)?,
+            (None, _) => eval(cx, x.from(), x.to(), &given)?,
         }
         .into())
     }
 
     fn price(&self, setting: &Setting, of: &Operation<'_>) -> Moves {
-        match of.cut {
-            Some(cut) => setting.relu_of_cut(of.elements(), cut, of.result_bits()),
-            None => setting.relu(of.elements(), of.operand_bits(), of.result_bits()),
+        let (n, from, to) = (of.elements(), of.operand_bits(), of.result_bits());
+        match (of.cut, of.form) {
+            (Some(cut), Some(Form::AfterTruncation)) => setting.relu_after_cut(n, cut, from, to),
+            (Some(cut), _) => setting.relu_of_cut(n, cut, to),
+            (None, _) => setting.relu(n, from, to),
         }
     }
 }

@@ -301,6 +301,15 @@ impl Setting {
         self.blocks(n, |parts| parts.relu_of_cut(self.security, cut, to))
     }
 
+    /// The same by a truncation to `from` bits before it.
+    pub fn relu_after_cut(&self, n: u64, cut: Cut, from: u32, to: u32) -> Moves {
+        let truncated = match cut.promised {
+            true => self.truncate_keeping(n, cut.bits, cut.shift, from),
+            false => self.truncate(n, cut.bits, cut.shift),
+        };
+        truncated.then_if_verified(self.relu(n, from, to))
+    }
+
     /// All games of the levels, each a ReLU.
     pub fn tournament(&self, tournament: &Tournament, bits: u32) -> Moves {
         games(tournament).map(|n| self.relu(n, bits, bits)).sum()

@@ -19,9 +19,9 @@ use crate::limits::Limits;
 use crate::{Rep3, Security};
 pub use claims::Claims;
 pub(crate) use claims::Moves;
-use privet_plan::Plan;
 use privet_plan::cost::{Cost, Operation, Prices, Rates, Units, known};
 use privet_plan::ir::{Op, Type};
+use privet_plan::{Form, Plan};
 #[cfg(test)]
 pub(crate) use proofs::Stated;
 
@@ -160,6 +160,14 @@ impl Prices for Rep3 {
                 let (proved_bytes, proved_ring_bytes) = (sum(|c| c.bytes), sum(|c| c.ring_bytes));
                 Cost { proved_bytes, proved_ring_bytes, ..cost }
             }
+        }
+    }
+
+    /// With the truncation that a ReLU alone reads it takes fewer rounds, and after it short numbers.
+    fn forms(&self, operation: &Operation<'_>) -> Vec<Form> {
+        match operation.cut.is_some() && *operation.op == Op::Relu {
+            true => vec![Form::WithTruncation, Form::AfterTruncation],
+            false => Vec::new(),
         }
     }
 
