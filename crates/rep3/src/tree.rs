@@ -322,6 +322,36 @@ mod tests {
         }
     }
 
+    /// Both carries, wherever the lowest bits end; the lower one takes more rounds only where its blocks are many and the others few.
+    #[test]
+    fn carries_of_the_lowest_bits_beside_those_of_all() {
+        let ring = Ring::new(64);
+        let x = crate::testing::edges(ring, 150);
+        for (m, low) in [2, 3, 8, 21, 63, 64].into_iter().flat_map(|m| (1..m).map(move |low| (m, low))) {
+            let alone = |m: usize| {
+                run(&x, ring, |cx, x| {
+                    let bits = Summands::deal(cx, "bits", (x, m, Top::None), |b| b).unwrap();
+                    carry(cx, &bits).unwrap()
+                })
+            };
+            let both = |top: bool| {
+                run(&x, ring, |cx, x| {
+                    let bits = Summands::deal(cx, "bits", (x, m, Top::None), |b| b).unwrap();
+                    let mut tree = Tree::new(cx, &bits, Some(low)).unwrap();
+                    let below = tree.low(cx).unwrap();
+                    let all = tree.top(cx).unwrap();
+                    if top { all } else { below }
+                })
+            };
+            let ((lower, _), (upper, rounds)) = (alone(low), alone(m));
+            assert_eq!((both(false).0, both(true).0), (lower, upper), "{low} of {m} bits");
+            let pairs = low / 2;
+            let blocks = u64::from(pairs.count_ones()).saturating_sub(1) + low as u64 % 2;
+            let own = 2 + u64::from(pairs.checked_ilog2().unwrap_or(0)) + blocks;
+            assert_eq!(both(true).1, rounds.max(own), "{low} of {m} bits");
+        }
+    }
+
     #[test]
     fn zero_is_found_among_any_number_of_bits() {
         for m in 1..=20 {

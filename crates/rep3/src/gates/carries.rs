@@ -138,16 +138,16 @@ impl Carries {
         self.of_dealt(cx, dealt)
     }
 
-    /// l, h where there are wraps, and the bracket.
-    pub fn deals(&self, cx: &Party) -> Vec<Deal> {
+    /// l, h where there are wraps, and the bracket: once.
+    pub fn deals(&mut self, cx: &Party) -> Vec<Deal> {
         let words = self.parts.elements(cx.id).map(|part| part.len());
         let deal = |ring, values| Deal { algebra: Algebra::Ring(ring), values, words, masks: None };
         let mut sum: Vec<u64> = self.l.values.iter().zip(&self.e.values).map(|(l, e)| l + e).collect();
-        let mut columns = vec![deal(self.to, self.l.values.clone())];
-        if let Some(Wraps { m, h, e, .. }) = &self.wraps {
-            let above = h.values.iter().zip(&e.values).map(|(h, e)| (h + e) << m);
+        let mut columns = vec![deal(self.to, std::mem::take(&mut self.l.values))];
+        if let Some(Wraps { m, h, e, .. }) = &mut self.wraps {
+            let above = h.values.iter().zip(&e.values).map(|(h, e)| (h + e) << *m);
             sum.iter_mut().zip(above).for_each(|(sum, above)| *sum = sum.wrapping_sub(above));
-            columns.push(deal(growth(self.to, *m), h.values.clone()));
+            columns.push(deal(growth(self.to, *m), std::mem::take(&mut h.values)));
         }
         sum.iter_mut().for_each(|sum| *sum = self.to.wrap(*sum));
         columns.push(deal(self.to, sum));

@@ -27,7 +27,7 @@ pub(crate) fn relu(cx: &mut Party, cut: Cut, to: Ring, x: &Share) -> Result<Shar
         let bits = Summands::deal(cx, "bits", (x, cut.bits as usize - 1, top), |b| b)?;
         let mut tree = Tree::new(cx, &bits, Some(shift as usize))?;
         let low = tree.low(cx)?;
-        let carries = carries::of_bits(cx, &bits, (from, shift), to, (x, &low));
+        let mut carries = carries::of_bits(cx, &bits, (from, shift), to, (x, &low));
         let dealt = tree.level(cx, carries.deals(cx))?;
         let sign = tree.top(cx)?;
         let keep = sign::above(cx, &bits, &sign).not(cx.id);
