@@ -31,6 +31,9 @@ train-mlp-128         mlp --train --batch 128
 train-lenet-128       lenet --train --batch 128
 train-cnn2-100        cnn2 --train --batch 100
 bert-base-1           bert-base --batch 1 --runs 1
+bert-base-1-wan       bert-base --batch 1 --runs 1 --network wan --max-key-bytes 1430MiB
+bert-base-1-wan-plan  bert-base --batch 1 --runs 3 --compile-for wan --max-key-bytes 1430MiB
+bert-base-1-one_ulp   bert-base --batch 1 --runs 3 --compile-for wan --max-key-bytes 1430MiB --rounding one_ulp
 bert-base-1-rounds    bert-base --batch 1 --runs 5 --compile-for rtt=20ms,bandwidth=10Gbit/s --max-key-bytes 1500MB
 '
 # Each against semi-honest and against malicious parties. Those called falcon are the networks that Falcon measures, at its
@@ -82,7 +85,10 @@ relu-1000000          relu-1000000 --bits 37 --fraction 12
 lenet-1               lenet --batch 1
 lenet-1-wan           lenet --batch 1 --network wan --runs 3
 lenet-128             lenet --batch 128 --runs 3
+lenet-128-37          lenet --batch 128 --bits 37 --fraction 12 --runs 3
+lenet-128-one_ulp     lenet --batch 128 --bits 37 --fraction 12 --rounding one_ulp --runs 3
 squeezenet-1          squeezenet --batch 1 --bits 37 --fraction 12 --runs 3
+squeezenet-1-one_ulp  squeezenet --batch 1 --bits 37 --fraction 12 --rounding one_ulp --runs 3
 squeezenet-1-wan      squeezenet --batch 1 --bits 37 --fraction 12 --runs 1 --network rtt=40ms,bandwidth=400Mbit/s
 gelu-1000             gelu-1000 --runs 3
 softmax-128-1536      softmax-128 --batch 1536 --bits 37 --fraction 12 --runs 3
