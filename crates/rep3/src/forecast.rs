@@ -15,7 +15,7 @@ use privet_plan::{Plan, Refusal, Target};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rep3 {
     /// Against whom. Verification is paid once a run ([`Prices::run`]); the messages of the nodes are the same but for
-    /// some bits that extensions and truncations deal only to be proved.
+    /// some bits that extensions, truncations and ReLUs of these deal only to be proved.
     pub security: Security,
 }
 

@@ -117,10 +117,8 @@ impl Parts {
                 break;
             }
             blocks = blocks.div_ceil(2);
-            moves = moves.then(
-                if ands == 0 { Moves::default() } else { self.and(ands) }
-                    .and_also(beside.unwrap_or_default()),
-            );
+            let made = if ands == 0 { Moves::default() } else { self.and(ands) };
+            moves = moves.then(made.and_also(beside.unwrap_or_default()));
         }
         moves
     }
