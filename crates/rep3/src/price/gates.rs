@@ -167,30 +167,25 @@ impl Parts {
     fn carries(&self, security: Security, m: u64, bits: u32) -> Moves {
         // the dealer's own carry, as a bit, is what it proves
         let proof = u64::from(security == Security::Malicious);
-        let dealt = self.deal_bits(bits, 1).and_also(self.deal_bits(bits, 1));
-        self.bits(m, proof, true).then(self.carry(m)).then(dealt).then(self.select(bits, 1, 0))
+        let (dealt, chosen) = self.carries_dealt(bits, 0);
+        self.bits(m, proof, true).then(self.carry(m)).then(dealt).then(self.select(bits, chosen, 0))
     }
 
     /// The same, less what k bits carry of a number below 2^(k-1): one sum of two products.
     fn carries_and_wraps(&self, security: Security, k: u64, shift: u64, bits: u32) -> Moves {
         let (growth, proof) = (bits - (k - shift) as u32, u64::from(security == Security::Malicious));
-        let bit = |bits| self.deal_bits(bits, 1);
-        let mut dealt = bit(bits).and_also(bit(growth)).and_also(self.deal_bits(bits, 2));
+        let (mut dealt, chosen) = self.carries_dealt(bits, growth);
         if security == Security::Malicious {
             dealt = dealt.and_also(self.bits(k, 1, false));
         }
-        self.bits(shift, proof, true).then(self.carry(shift)).then(dealt).then(self.select(bits, 2, 0))
+        self.bits(shift, proof, true).then(self.carry(shift)).then(dealt).then(self.select(bits, chosen, 0))
     }
 
     /// A ReLU of what is left of k bits, in `bits` bits.
     fn relu_of_cut(&self, security: Security, cut: Cut, bits: u32) -> Moves {
         let (left, proves) = (cut.bits - cut.shift, security == Security::Malicious);
-        let (growth, bit) = (bits - left, |bits| self.deal_bits(bits, 1));
-        let (dealt, chosen) = match growth {
-            0 => (bit(bits).and_also(bit(bits)), 1),
-            growth => (bit(bits).and_also(bit(growth)).and_also(self.deal_bits(bits, 2)), 2),
-        };
-        let m = cut.bits as u64 - 1;
+        let (growth, m) = (bits - left, cut.bits as u64 - 1);
+        let (dealt, chosen) = self.carries_dealt(bits, growth);
         let signs = self.bits(m, 1 + u64::from(proves && growth > 0), true);
         let carries = self.carries_out_of(m, cut.shift as u64, dealt);
         signs.then(carries).then(self.select(bits, chosen, 0)).then(self.times(&[bits]))
@@ -198,11 +193,21 @@ impl Parts {
 
     /// The same of numbers below 2^(m-1).
     fn carries_below_half(&self, security: Security, m: u64, bits: u32) -> Moves {
-        let mut dealt = self.deal_bits(bits, 1).and_also(self.deal_bits(bits, 1));
+        let (mut dealt, chosen) = self.carries_dealt(bits, 0);
         if security == Security::Malicious {
             dealt = dealt.and_also(self.bits(m, 1, false));
         }
-        dealt.then(self.select(bits, 1, 0))
+        dealt.then(self.select(bits, chosen, 0))
+    }
+
+    /// What is dealt to make carries numbers of so many bits, less wraps that are needed in `growth` bits, if they are; and how many products
+    /// come after it.
+    fn carries_dealt(&self, bits: u32, growth: u32) -> (Moves, u32) {
+        let bit = |bits| self.deal_bits(bits, 1);
+        match growth {
+            0 => (bit(bits).and_also(bit(bits)), 1),
+            growth => (bit(bits).and_also(bit(growth)).and_also(self.deal_bits(bits, 2)), 2),
+        }
     }
 }
 
