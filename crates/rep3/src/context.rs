@@ -1,6 +1,6 @@
 use crate::keys::{Keys, OUTPUT, Streams, dropout_coins, joined, rounding_coins};
 use crate::limits::Limits;
-use crate::proof::Transcript;
+use crate::proof::{Transcript, UnderWay};
 use crate::{PartyId, RunError, Security, Share, mutation};
 use privet_family::NodeStats;
 use privet_kernels::Device;
@@ -19,11 +19,20 @@ pub struct Messages {
     pub next: Vec<u8>,
 }
 
+/// What is to come from each neighbour at a step, of whose messages this party has sent its own.
+pub(crate) struct Awaited {
+    step: Step,
+    /// Bytes from the party before, and from the party after.
+    lens: (usize, usize),
+}
+
 /// One party's side of one use of the session's keys: a run, or the sharing of weights.
 pub struct Party<'a> {
     pub(crate) id: PartyId,
     /// What is still to be proved; absent where every party is trusted to follow the protocol.
     pub(crate) transcript: Option<Transcript>,
+    /// What is being proved while the protocol goes on.
+    pub(crate) under_way: Vec<UnderWay>,
     pub(crate) device: &'a dyn Device,
     keys: Keys,
     /// Of the run's coins, once the parties have completed it ([`Party::toss`]).
@@ -42,6 +51,9 @@ pub struct Party<'a> {
     /// How this party cheats.
     #[cfg(test)]
     pub(crate) adapt: Option<crate::proof::Adapt>,
+    /// The most bytes of statements that it remembered at a time.
+    #[cfg(test)]
+    pub(crate) most_remembered: u64,
 }
 
 impl<'a> Party<'a> {
@@ -59,6 +71,7 @@ impl<'a> Party<'a> {
         Party {
             id,
             transcript,
+            under_way: vec![],
             device,
             keys,
             coin_key: None,
@@ -73,7 +86,15 @@ impl<'a> Party<'a> {
             limits: Limits::default(),
             #[cfg(test)]
             adapt: None,
+            #[cfg(test)]
+            most_remembered: 0,
         }
+    }
+
+    /// Verify beside the protocol from so few bytes of statements on, at all parties alike: what large plans do, with small ones. For tests.
+    #[doc(hidden)]
+    pub fn verify_from(&mut self, bytes: u64) {
+        self.limits.worth = bytes;
     }
 
     /// Name the node that the next steps belong to, and its layer, for errors.
@@ -153,15 +174,27 @@ impl<'a> Party<'a> {
     }
 
     /// One round: send to both neighbours, then receive `prev` and `next` bytes from them. A length of 0 stands for
-    /// no message at all.
+    /// no message at all. Between the two a verification that is under way goes on: what was sent for it in the round before is there by now.
     pub(crate) fn talk(
         &mut self,
         what: &str,
         out: Messages,
-        (prev, next): (usize, usize),
+        lens: (usize, usize),
     ) -> Result<Messages, RunError> {
-        self.step += 1;
         self.stats.rounds += 1;
+        let awaited = self.tell(what, out, lens)?;
+        self.go_on_verifying()?;
+        self.hear(&awaited)
+    }
+
+    /// Send to both neighbours; `prev` and `next` bytes are to come from them at the same step.
+    pub(crate) fn tell(
+        &mut self,
+        what: &str,
+        out: Messages,
+        lens: (usize, usize),
+    ) -> Result<Awaited, RunError> {
+        self.step += 1;
         self.stats.sent_bytes += (out.prev.len() + out.next.len()) as u64;
         let step = Step::new(self.step, self.step_name(what));
         for (channel, payload) in [(&mut *self.prev, out.prev), (&mut *self.next, out.next)] {
@@ -169,9 +202,17 @@ impl<'a> Party<'a> {
                 channel.send(&step, payload)?;
             }
         }
+        Ok(Awaited { step, lens })
+    }
+
+    /// Receive what is awaited. Messages come in the order in which they were sent.
+    pub(crate) fn hear(
+        &mut self,
+        Awaited { step, lens: (prev, next) }: &Awaited,
+    ) -> Result<Messages, RunError> {
         let hear =
-            |channel: &mut dyn Channel, len| if len == 0 { Ok(vec![]) } else { channel.recv(&step, len) };
-        Ok(Messages { prev: hear(&mut *self.prev, prev)?, next: hear(&mut *self.next, next)? })
+            |channel: &mut dyn Channel, len| if len == 0 { Ok(vec![]) } else { channel.recv(step, len) };
+        Ok(Messages { prev: hear(&mut *self.prev, *prev)?, next: hear(&mut *self.next, *next)? })
     }
 
     /// Read `n` elements that a neighbour sent at step `what`.

@@ -12,14 +12,27 @@ use std::ops::Range;
 pub(crate) struct Limits {
     /// Elements that a gate takes at a time.
     pub block: usize,
-    /// Bytes of statements above which they are verified, between two blocks and after every node.
+    /// Bytes of statements from which on they are worth a verification, between two blocks and after every node.
+    pub worth: u64,
+    /// Bytes of statements above which nothing else is stated before they are verified. Those of a verification that is under way count.
     pub statements: u64,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { block: Rep3::BLOCK, statements: 192 << 20 }
+        Limits { block: Rep3::BLOCK, worth: 128 << 20, statements: 512 << 20 }
     }
+}
+
+/// What is verified when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verified {
+    /// Nothing until more is stated.
+    Later,
+    /// What is stated, in the rounds of what the protocol does next. What is under way comes to its end before.
+    Beside,
+    /// All before anything else.
+    Now,
 }
 
 impl Limits {
@@ -40,17 +53,22 @@ impl Limits {
     ) -> impl Iterator<Item = Range<usize>> + use<> {
         let (units, stated) = (products.units(), product_statements(products));
         let each = match security {
-            Security::Malicious if stated > self.statements => {
+            Security::Malicious if stated > self.part() => {
                 let common = match products.count {
                     1 => product_bytes(0, products.weight_len(), 0),
                     _ => 0,
                 };
                 let unit = (stated - common).div_ceil(units.max(1) as u64);
-                (self.statements.saturating_sub(common).max(common) / unit.max(1)).max(1) as usize
+                (self.part().saturating_sub(common).max(common) / unit.max(1)).max(1) as usize
             }
             Security::Malicious | Security::SemiHonest => units.max(1),
         };
         (0..units.max(1)).step_by(each).map(move |start| start..units.min(start.saturating_add(each)))
+    }
+
+    /// Bytes that a part states at most: as much as another part may that is under way.
+    fn part(&self) -> u64 {
+        self.statements / 2
     }
 
     /// The same for what makes so many elements of each.
@@ -68,9 +86,16 @@ impl Limits {
         security == Security::SemiHonest || weights <= Limits::PREPARED
     }
 
-    /// Whether so many bytes of statements are verified before anything else is stated.
-    pub fn are_many(&self, bytes: u64) -> bool {
-        bytes > self.statements
+    /// What is done about so many bytes of statements, beside those of a verification that is `under_way`. One at a time is: another waits
+    /// for it as long as there is room.
+    pub fn verified(&self, bytes: u64, under_way: u64) -> Verified {
+        if bytes > self.statements {
+            Verified::Now
+        } else if bytes + under_way > self.statements || under_way == 0 && bytes > self.worth {
+            Verified::Beside
+        } else {
+            Verified::Later
+        }
     }
 }
 
@@ -98,7 +123,7 @@ mod tests {
             (product(2, 4, 4, 100), 3 * 8 * 8 * 9 * 25, 4),
             (product(0, 4, 5, 1), 0, 1),
         ] {
-            let limits = Limits { block: 64, statements };
+            let limits = Limits { block: 64, worth: 0, statements: statements.saturating_mul(2) };
             let parts: Vec<_> = limits.parts(Security::Malicious, &products).collect();
             assert_eq!(parts.len(), least, "{statements} bytes at a time");
             assert!((parts[0].start, parts[parts.len() - 1].end) == (0, products.units()));
@@ -118,7 +143,7 @@ mod tests {
             let products = Products { shape: LinearShape::MatMul { m, k, n }, count: 1 };
             let whole = product_statements(&products);
             for statements in [1, whole / 3, whole / 2, 192 << 20] {
-                let limits = Limits { block: 64, statements };
+                let limits = Limits { block: 64, worth: 0, statements: 2 * statements };
                 let parts = limits.parts(Security::Malicious, &products);
                 let stated: Vec<u64> =
                     parts.map(|part| product_statements(&products.with_units(part.len()))).collect();
@@ -140,7 +165,7 @@ mod tests {
     #[test]
     fn blocks_are_all_elements_in_order() {
         for (n, block) in [(0, 64), (1, 64), (64, 64), (65, 64), (1000, 128), (7, usize::MAX)] {
-            let blocks: Vec<_> = Limits { block, statements: 0 }.blocks(n).collect();
+            let blocks: Vec<_> = Limits { block, worth: 0, statements: 0 }.blocks(n).collect();
             assert_eq!(blocks.len(), n.div_ceil(block).max(1), "{n} in blocks of {block}");
             assert!(blocks.iter().all(|b| b.len() <= block));
             assert!((blocks[0].start, blocks[blocks.len() - 1].end) == (0, n));

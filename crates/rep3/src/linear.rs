@@ -292,7 +292,7 @@ mod tests {
             let [x, w, bias] = [all.input_len(), all.weight_len(), all.columns()].map(|n| edges(ring, n));
             let run = |statements| {
                 let results = three(Security::Malicious, |cx| {
-                    cx.limits = Limits { block: usize::MAX, statements };
+                    cx.limits = Limits { block: usize::MAX, worth: u64::MAX, statements };
                     let [x, w, bias] = [&x, &w, &bias].map(|values| share(cx.id, ring, values));
                     let w = Operand::new(cx.device, ring, all, &w);
                     let y = products(cx, ring, all, &x, &w, Some(&bias)).unwrap();

@@ -18,6 +18,7 @@ privet_mutation::mutations! {
     "commitment-not-checked",
     "revealed-not-compared",
     "nothing-proved",
+    "under-way-forgotten",
     "coefficients-alike",
     "challenges-not-compared",
     "reports-not-compared",

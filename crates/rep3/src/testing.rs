@@ -41,8 +41,16 @@ pub fn three_on<T: Send>(
 
 impl Party<'_> {
     /// The most bytes of statements that this party remembered at a time.
-    pub fn most_remembered(&self) -> u64 {
-        self.transcript.as_ref().map_or(0, |t| t.most.max(t.bytes()))
+    pub fn most_remembered(&mut self) -> u64 {
+        self.note_remembered();
+        self.most_remembered
+    }
+
+    /// What it remembers now: its transcript, and all of what is being verified.
+    pub fn note_remembered(&mut self) {
+        let stated = self.transcript.as_ref().map_or(0, |t| t.bytes());
+        let now = stated + self.under_way.iter().map(|one| one.bytes).sum::<u64>();
+        self.most_remembered = self.most_remembered.max(now);
     }
 }
 

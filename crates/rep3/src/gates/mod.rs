@@ -147,18 +147,28 @@ mod tests {
     fn a_long_operation_is_verified_in_pieces() {
         let ring = Ring::new(20);
         let (block, short, long) = (128, edges(ring, 128), edges(ring, 40 * 128 + 17));
-        let whole = |statements| Limits { block: usize::MAX, statements };
+        let whole = Limits { block: usize::MAX, worth: u64::MAX, statements: u64::MAX };
         for (name, gate) in GATES {
-            let (_, of_a_block, _) = run(gate, whole(u64::MAX), &short);
+            let (_, of_a_block, _) = run(gate, whole, &short);
             let limit = 3 * of_a_block;
-            let (truth, all, once) = run(gate, whole(u64::MAX), &long);
-            let (found, most, often) = run(gate, Limits { block, statements: limit }, &long);
-            let mask = Ring::new(15).mask();
-            let low = |x: &[u64]| x.iter().map(|x| x & mask).collect::<Vec<_>>();
-            assert_eq!(low(&found), low(&truth), "{name}");
+            let (truth, all, once) = run(gate, whole, &long);
             assert!(all > 30 * of_a_block, "{name}: {all} bytes at once");
-            assert!(most <= limit + of_a_block, "{name}: {most} bytes, of which {of_a_block} are a block's");
-            assert!(often.rounds > 8 * once.rounds, "{name}: {} rounds of verification", often.rounds);
+            // each time before anything else is done, and beside the next block
+            for (worth, beside) in [(u64::MAX, false), (0, true)] {
+                let (found, most, often) = run(gate, Limits { block, worth, statements: limit }, &long);
+                let mask = Ring::new(15).mask();
+                let low = |x: &[u64]| x.iter().map(|x| x & mask).collect::<Vec<_>>();
+                assert_eq!(low(&found), low(&truth), "{name}");
+                assert!(
+                    most <= limit + of_a_block,
+                    "{name}: {most} bytes, of which {of_a_block} are a block's"
+                );
+                let (sent, rounds) = (often.sent_bytes / once.sent_bytes, often.rounds / once.rounds);
+                assert!(sent >= 8, "{name}: proofs of {sent} times as much");
+                // a product has too few rounds of its own
+                let beside = beside && name != "product of elements";
+                assert_eq!(rounds < 8, beside, "{name}: {rounds} times as many rounds");
+            }
         }
     }
 
@@ -166,22 +176,26 @@ mod tests {
     #[test]
     fn a_lie_in_an_early_piece_ends_the_operation() {
         let ring = Ring::new(20);
-        let x = edges(ring, 10 * 128);
-        let results = three(Security::Malicious, |cx| {
-            cx.limits = Limits { block: 128, statements: 1 };
-            let mut x = share(cx.id, ring, &x);
-            if cx.id == PartyId::ALL[0] {
-                // a component that its co-holder does not have
-                std::sync::Arc::make_mut(&mut x.own)[3] ^= 1;
-            }
-            relu::eval(cx, ring, ring, &x).map(|_| ()).map_err(|_| cx.place().0)
-        });
-        let steps = results.map(|r| r.expect_err("a wrong component was accepted"));
-        let honest = three(Security::Malicious, |cx| {
-            cx.limits = Limits { block: 128, statements: 1 };
-            relu::eval(cx, ring, ring, &share(cx.id, ring, &x)).unwrap();
-            cx.place().0
-        });
-        assert!(steps.iter().all(|step| step * 8 < honest[0]), "{steps:?} of {}", honest[0]);
+        let x = edges(ring, 20 * 128);
+        // at once, and beside the second block
+        for statements in [1, u64::MAX] {
+            let limits = Limits { block: 128, worth: 1, statements };
+            let results = three(Security::Malicious, |cx| {
+                cx.limits = limits;
+                let mut x = share(cx.id, ring, &x);
+                if cx.id == PartyId::ALL[0] {
+                    // a component that its co-holder does not have
+                    std::sync::Arc::make_mut(&mut x.own)[3] ^= 1;
+                }
+                relu::eval(cx, ring, ring, &x).map(|_| ()).map_err(|_| cx.place().0)
+            });
+            let steps = results.map(|r| r.expect_err("a wrong component was accepted"));
+            let honest = three(Security::Malicious, |cx| {
+                cx.limits = limits;
+                relu::eval(cx, ring, ring, &share(cx.id, ring, &x)).unwrap();
+                cx.place().0
+            });
+            assert!(steps.iter().all(|step| step * 8 < honest[0]), "{steps:?} of {}", honest[0]);
+        }
     }
 }

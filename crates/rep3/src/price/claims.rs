@@ -79,8 +79,16 @@ pub(crate) struct Moves {
     pub talk: Talk,
     /// Products of elements.
     pub macs: u64,
-    /// What is stated about it, in pieces: between two of them the parties verify, if they have stated much.
-    pub pieces: Vec<Claims>,
+    /// In pieces: between two of them the parties verify, if they have stated much.
+    pub pieces: Vec<Piece>,
+}
+
+/// What lies between two places at which the parties may verify.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Piece {
+    pub rounds: u64,
+    /// What is stated.
+    pub claims: Claims,
 }
 
 impl Moves {
@@ -92,53 +100,55 @@ impl Moves {
     /// One after the other.
     pub fn then(self, other: Moves) -> Moves {
         let talk = self.talk.then(other.talk);
-        self.joined(other, talk)
+        self.joined(other, talk, |a, b| a + b)
     }
 
     /// In the same rounds.
     pub fn and_also(self, other: Moves) -> Moves {
         let talk = self.talk.and_also(other.talk);
-        self.joined(other, talk)
+        self.joined(other, talk, u64::max)
     }
 
     /// [`Moves::then`], with what was stated so far verified in between if it is much.
     pub fn then_if_verified(mut self, other: Moves) -> Moves {
-        self.pieces.push(Claims::default());
+        self.pieces.push(Piece::default());
         self.then(other)
     }
 
-    /// What the first of the others' pieces states comes to the last of these.
-    fn joined(mut self, other: Moves, talk: Talk) -> Moves {
+    /// The first of the others' pieces comes to the last of these.
+    fn joined(mut self, other: Moves, talk: Talk, rounds: fn(u64, u64) -> u64) -> Moves {
         let mut others = other.pieces.into_iter();
         if let Some(first) = others.next() {
-            self.last().add(first);
+            let last = self.last();
+            last.rounds = rounds(last.rounds, first.rounds);
+            last.claims.add(first.claims);
         }
         self.pieces.extend(others);
         Moves { talk, macs: self.macs + other.macs, pieces: self.pieces }
     }
 
-    fn last(&mut self) -> &mut Claims {
+    fn last(&mut self) -> &mut Piece {
         if self.pieces.is_empty() {
-            self.pieces.push(Claims::default());
+            self.pieces.push(Piece::default());
         }
         self.pieces.last_mut().unwrap_or_else(|| unreachable!("there is one"))
     }
 
     /// With a batch of statements about it.
     pub fn stating(mut self, extension: Extension, words: [u64; 3], terms: usize) -> Moves {
-        self.last().batch(extension, words, terms);
+        self.last().claims.batch(extension, words, terms);
         self
     }
 
     /// With a batch of statements about numbers of so many bits.
     pub fn stating_numbers(mut self, elements: [u64; 3], bits: u32, terms: usize) -> Moves {
-        self.last().numbers(elements, bits, terms);
+        self.last().claims.numbers(elements, bits, terms);
         self
     }
 
     /// With matrix products of inner dimension `depth` in all, with so many elements of both operands and the result.
     pub fn stating_products(mut self, depth: usize, elements: [usize; 3]) -> Moves {
-        self.last().products(depth, elements);
+        self.last().claims.products(depth, elements);
         self
     }
 
@@ -151,7 +161,8 @@ impl Moves {
 
 impl From<Talk> for Moves {
     fn from(talk: Talk) -> Moves {
-        Moves { talk, ..Moves::default() }
+        let piece = Piece { rounds: talk.rounds, ..Piece::default() };
+        Moves { talk, macs: 0, pieces: vec![piece] }
     }
 }
 

@@ -13,6 +13,7 @@ pub(crate) mod lookup;
 pub mod proofs;
 #[cfg(test)]
 mod tests;
+mod verifying;
 
 use crate::gate::{Kind, kind};
 use crate::limits::Limits;
@@ -24,6 +25,7 @@ use privet_plan::ir::{Op, Type};
 use privet_plan::{Form, Plan};
 #[cfg(test)]
 pub(crate) use proofs::Stated;
+use verifying::Verifying;
 
 /// What the messages of an operation depend on, beside the operation.
 #[derive(Clone, Copy, Debug)]
@@ -45,20 +47,15 @@ impl Setting {
 
     /// [`Rep3::verification`], piece by piece as the evaluator verifies.
     pub fn verification(&self, plan: &Plan) -> Talk {
-        let (mut talk, mut claims) = (Talk::default(), Claims::default());
         if self.security == Security::SemiHonest {
-            return talk;
+            return Talk::default();
         }
-        let known = known(plan);
+        let (mut verifying, known) = (Verifying::default(), known(plan));
         for id in 0..plan.nodes.len() {
-            for piece in self.moves(&Operation::of(plan, id, &known)).pieces {
-                claims.add(piece);
-                if self.limits.are_many(claims.bytes) {
-                    talk = talk.then(std::mem::take(&mut claims).verification());
-                }
-            }
+            let pieces = self.moves(&Operation::of(plan, id, &known)).pieces;
+            pieces.into_iter().for_each(|piece| verifying.after(&self.limits, piece));
         }
-        talk.then(claims.verification())
+        verifying.talk()
     }
 }
 
@@ -113,7 +110,7 @@ impl Rep3 {
     pub fn claims(&self, of: &Operation<'_>) -> Claims {
         let pieces = self.setting().moves(of).pieces;
         let mut all = Claims::default();
-        pieces.into_iter().for_each(|piece| all.add(piece));
+        pieces.into_iter().for_each(|piece| all.add(piece.claims));
         all
     }
 
@@ -156,7 +153,7 @@ impl Prices for Rep3 {
                 if self.security == Security::SemiHonest {
                     return cost;
                 }
-                let sum = |bytes: fn(&Claims) -> u64| pieces.iter().map(bytes).sum();
+                let sum = |bytes: fn(&Claims) -> u64| pieces.iter().map(|piece| bytes(&piece.claims)).sum();
                 let (proved_bytes, proved_ring_bytes) = (sum(|c| c.bytes), sum(|c| c.ring_bytes));
                 Cost { proved_bytes, proved_ring_bytes, ..cost }
             }

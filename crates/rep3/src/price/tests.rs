@@ -84,17 +84,24 @@ fn counted(plan: &Plan, Setting { security, limits }: Setting) -> (Vec<Talk>, Ta
 fn declared_is_counted_where_operations_are_cut() {
     let plan = plan();
     plan.check().unwrap();
-    let mut rounds = vec![];
-    for (block, statements) in [
-        (usize::MAX, u64::MAX),
-        (128, u64::MAX),
-        (usize::MAX, 30_000),
-        (128, 0),
-        (128, 30_000),
-        (320, 100_000),
+    let mut verified = vec![];
+    for (block, worth, statements) in [
+        (usize::MAX, u64::MAX, u64::MAX),
+        (128, u64::MAX, u64::MAX),
+        (usize::MAX, u64::MAX, 30_000),
+        (128, u64::MAX, 0),
+        (128, u64::MAX, 30_000),
+        (320, u64::MAX, 100_000),
+        // beside what follows: as soon as anything is stated, and not before the one under way is at its end
+        (128, 0, u64::MAX),
+        (128, 10_000, u64::MAX),
+        // but for what there is no room for
+        (128, 0, 30_000),
+        (usize::MAX, 0, 30_000),
+        (320, 50_000, 100_000),
     ] {
         for security in [Security::SemiHonest, Security::Malicious] {
-            let setting = Setting { security, limits: Limits { block, statements } };
+            let setting = Setting { security, limits: Limits { block, worth, statements } };
             let (nodes, checks) = counted(&plan, setting);
             let known = known(&plan);
             for (v, (node, counted)) in plan.nodes.iter().zip(nodes).enumerate() {
@@ -102,10 +109,18 @@ fn declared_is_counted_where_operations_are_cut() {
                 assert_eq!(declared, counted, "{setting:?}: node {v} {:?}", node.op);
             }
             assert_eq!(setting.verification(&plan), checks, "{setting:?}");
-            rounds.push(checks.rounds);
+            if security == Security::Malicious {
+                verified.push(checks);
+            }
         }
     }
+    let rounds: Vec<u64> = verified.iter().map(|talk| talk.rounds).collect();
     // once, once, after some nodes, after every block and product, and after some blocks
-    let [once, blocks, nodes, all, some, few] = [1, 3, 5, 7, 9, 11].map(|i| rounds[i]);
+    let [once, blocks, nodes, all, some, few] = std::array::from_fn(|i| rounds[i]);
     assert!(once <= blocks && blocks < nodes && nodes < some && few < some && some < all, "{rounds:?}");
+    // often, in the protocol's rounds
+    let sent = |i: usize| verified[i].sent[0];
+    assert!(sent(6) > 8 * sent(1) && rounds[6] == blocks, "{verified:?}");
+    assert!(sent(7) < sent(6) && rounds[7] == blocks, "{verified:?}");
+    assert!(blocks < rounds[8] && rounds[8] < some, "{verified:?}");
 }

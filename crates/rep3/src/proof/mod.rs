@@ -18,6 +18,7 @@ mod roles;
 mod tensor;
 #[cfg(test)]
 mod tests;
+mod under_way;
 mod verification;
 mod verify;
 mod words;
@@ -31,6 +32,7 @@ pub(crate) use mask::Mask;
 use privet_ring::Ring;
 pub(crate) use products::ProductClaim;
 pub(crate) use rest::Rest;
+pub(crate) use under_way::UnderWay;
 
 /// What a cheating prover does with its statements once it knows its coefficients' seed, for tests.
 #[cfg(test)]
@@ -149,9 +151,6 @@ pub(crate) struct Transcript {
     products: Vec<ProductClaim>,
     /// Of all columns, whatever this party's view of them.
     bytes: u64,
-    /// The most that this was.
-    #[cfg(test)]
-    pub most: u64,
 }
 
 impl Transcript {
@@ -217,10 +216,6 @@ impl Transcript {
 
     /// Everything, and nothing is left.
     fn take(&mut self) -> (Vec<Claim>, Vec<ProductClaim>) {
-        #[cfg(test)]
-        {
-            self.most = self.most.max(self.bytes);
-        }
         self.bytes = 0;
         (std::mem::take(&mut self.claims), std::mem::take(&mut self.products))
     }

@@ -19,6 +19,8 @@ pub(super) struct Verification {
     pub drawn: [Drawn; 2],
     /// Of the own proof.
     pub shapes: Shapes,
+    /// Of the longest proof.
+    folds: usize,
     bits: Roles<Gf>,
     ring: Roles<Gr>,
 }
@@ -39,6 +41,7 @@ impl Verification {
         in_common: CommonFolds,
     ) -> (Verification, Vec<u8>) {
         let shapes = proved[0].1.clone();
+        let folds = proved.iter().map(|(_, shapes)| shapes.folds()).max().unwrap_or(0);
         let [next, prev] = drawn.each_ref().map(Drawn::seed);
         let coefficients = common_coefficients([seed, &next, &prev]);
         let stated = |(batches, shapes): Proved, seed: &Seed| {
@@ -64,7 +67,12 @@ impl Verification {
             },
         );
         values.extend(of_ring);
-        (Verification { drawn, shapes, bits, ring }, values)
+        (Verification { drawn, shapes, folds, bits, ring }, values)
+    }
+
+    /// Folds of all three proofs: as many as the longest one has.
+    pub fn folds(&self) -> usize {
+        self.folds
     }
 
     /// Go on after fold `k`, with the values of the party before and the challenges of the own proof. Gives the own proof's next values.

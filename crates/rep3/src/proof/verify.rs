@@ -4,7 +4,10 @@ use super::batch::{Batches, Role};
 use super::drawn::{Drawn, sum};
 use super::fold::Masks;
 use super::products::{CommonFolds, ProductClaim};
+use super::under_way::{Begun, UnderWay};
 use super::verification::Verification;
+use crate::context::Awaited;
+use crate::limits::Verified;
 use crate::price::proofs::{Shapes, folds};
 use crate::{Messages, Party, PartyId, RunError, mutation};
 use privet_prg::Seed;
@@ -16,13 +19,43 @@ const HERE: u8 = 1;
 const REFUSED: u8 = 0;
 
 impl Party<'_> {
-    /// Prove every message since the last call and check the others' proofs; on success nothing is left to be proved, and
+    /// Prove every message that is not proved yet, and check the others' proofs; on success nothing is left to be proved, and
     /// both neighbours have said that their checks passed. Must come before anything is revealed. What it costs is counted
     /// apart from what the protocol does.
     ///
     /// Where a check fails, or a party says that one failed, the job is over: both links are closed with the reason.
     pub fn verify(&mut self) -> Result<(), RunError> {
+        self.begin_to_verify()?;
+        self.finish_verifying()
+    }
+
+    /// Verify when the transcript has grown past what should be kept in memory: at once, or in the rounds of what the protocol does next. All
+    /// parties' transcripts have the same number of words, so all do the same.
+    pub fn verify_if_large(&mut self) -> Result<(), RunError> {
+        let Some(transcript) = &self.transcript else { return Ok(()) };
+        let under_way = self.under_way.iter().map(|one| one.bytes).sum();
+        match self.limits.verified(transcript.bytes(), under_way) {
+            Verified::Later => Ok(()),
+            Verified::Beside => {
+                #[cfg(test)]
+                self.note_remembered();
+                self.finish_verifying()?;
+                self.begin_to_verify()?;
+                if mutation::active("under-way-forgotten") {
+                    self.under_way.clear();
+                }
+                Ok(())
+            }
+            Verified::Now => self.verify(),
+        }
+    }
+
+    /// Send the first messages of a verification of all that is stated.
+    fn begin_to_verify(&mut self) -> Result<(), RunError> {
+        #[cfg(test)]
+        self.note_remembered();
         let Some(transcript) = &mut self.transcript else { return Ok(()) };
+        let bytes = transcript.bytes();
         let (claims, products) = transcript.take();
         if mutation::active("nothing-proved") {
             return Ok(());
@@ -31,8 +64,43 @@ impl Party<'_> {
         if folds(&shapes) == 0 {
             return Ok(());
         }
+        let begun = self.counted_as_checks(|party| {
+            let begun = party.begun(batches, shapes, products);
+            UnderWay::begin(party, begun, bytes)
+        })?;
+        self.under_way.push(begun);
+        Ok(())
+    }
+
+    /// The rounds that are left of all verifications that are under way, which do nothing else.
+    fn finish_verifying(&mut self) -> Result<(), RunError> {
+        while !self.under_way.is_empty() {
+            self.checks.rounds += 1;
+            self.go_on_verifying()?;
+        }
+        Ok(())
+    }
+
+    /// Read what came for every verification that is under way, and send its next messages.
+    pub(crate) fn go_on_verifying(&mut self) -> Result<(), RunError> {
+        if self.under_way.is_empty() {
+            return Ok(());
+        }
+        let under_way = std::mem::take(&mut self.under_way);
+        self.under_way = self.counted_as_checks(|party| {
+            let each = under_way.into_iter().map(|one| one.go_on(party));
+            each.filter_map(Result::transpose).collect::<Result<_, _>>()
+        })?;
+        Ok(())
+    }
+
+    /// What this does and sends is counted as verification; an error of it ends the job at both neighbours.
+    fn counted_as_checks<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T, RunError>,
+    ) -> Result<T, RunError> {
         let (start, of_the_protocol) = (Instant::now(), std::mem::take(&mut self.stats));
-        let result = self.prove_and_check(batches, shapes, products);
+        let result = work(self);
         let mut cost = std::mem::replace(&mut self.stats, of_the_protocol);
         cost.seconds = start.elapsed().as_secs_f64();
         self.checks.add(&cost);
@@ -44,64 +112,22 @@ impl Party<'_> {
         result
     }
 
-    /// [`Party::verify`] when the transcript has grown past what should be kept in memory. All parties' transcripts
-    /// have the same number of words, so all do the same.
-    pub fn verify_if_large(&mut self) -> Result<(), RunError> {
-        match &self.transcript {
-            Some(t) if self.limits.are_many(t.bytes()) => self.verify(),
-            _ => Ok(()),
-        }
-    }
-
-    /// The rounds of docs/rep3.md, section 6. All parties are to give the same shapes.
-    fn prove_and_check(
-        &mut self,
-        batches: [Batches; 3],
-        shapes: [Shapes; 3],
-        products: Vec<ProductClaim>,
-    ) -> Result<(), RunError> {
-        let folds = folds(&shapes);
-        let (mut all, mut told, mut values) = self.learn_coefficients(batches, shapes, products)?;
-        for k in 0..folds {
-            let of_prev = self.exchange_values(&all, k, values, &told)?;
-            told = self.exchange_challenges(&all, k, k + 1 < folds)?;
-            values = all.go_on(self.device, k, &of_prev, &told.challenges());
-        }
-        self.compare_last_values(&all)
-    }
-
-    /// Round 1: every party has received every message of the batch, and says so by telling both provers that it checks half of the seed of
-    /// their coefficients. A prover has its seed once both its verifiers have all its messages.
-    fn learn_coefficients(
-        &mut self,
-        batches: [Batches; 3],
-        shapes: [Shapes; 3],
-        products: Vec<ProductClaim>,
-    ) -> Result<(Verification, Told, Vec<u8>), RunError> {
+    /// What a verification begins with. All parties are to give the same shapes.
+    fn begun(&mut self, batches: [Batches; 3], shapes: [Shapes; 3], products: Vec<ProductClaim>) -> Begun {
         let in_common = CommonFolds::of(&shapes, &products);
         let shared = self.draw();
         let masks = self.draw_masks();
-        let shapes = self.rotated(shapes);
+        let (batches, shapes) = (self.rotated(batches), self.rotated(shapes));
         let [_, of_next, of_prev] = &shapes;
         let of_next = Drawn::new(Role::Before, of_next.clone(), shared.own);
         let of_prev = Drawn::new(Role::After, of_prev.clone(), shared.next);
+        Begun { batches, shapes, products, in_common, drawn: [of_next, of_prev], masks }
+    }
 
-        // before all that takes time: then the parties wait once and not twice
+    /// Round 1: half of the seed of its coefficients to each prover. Before all that takes time: then the parties wait once and not twice.
+    pub(super) fn tell_seeds(&mut self, [of_next, of_prev]: &[Drawn; 2]) -> Result<Awaited, RunError> {
         let out = Messages { prev: of_prev.tells(0), next: of_next.tells(0) };
-        let got = self.talk("proof: coefficients", out, (Seed::BYTES, Seed::BYTES))?;
-        let told = Told { before: got.prev, after: got.next };
-        let seed = told.seed();
-        let [own, next, prev] = self.rotated(batches);
-        #[cfg(test)]
-        let own = match self.adapt.take() {
-            Some(adapt) => adapt.done_to(own, &seed),
-            None => own,
-        };
-        let mut shapes = shapes.into_iter();
-        let proved = [own, next, prev].map(|batches| (batches, shapes.next().expect("three shapes")));
-        let (all, values) =
-            Verification::new(self.device, &seed, [of_next, of_prev], proved, masks, products, in_common);
-        Ok((all, told, values))
+        self.tell("proof: coefficients", out, (Seed::BYTES, Seed::BYTES))
     }
 
     /// Masks of the proofs of both algebras. Own key i is shared with the party before: as the masks of the own proof, and of those of the
@@ -124,69 +150,84 @@ impl Party<'_> {
     /// Round 2, first half: values of fold `k` go to the party after alone. What a party was `told` since the last values it hears again from
     /// the other verifier of its proof, which by now knows that all was in; and it tells that one what it was told. So if a verifier lied,
     /// both honest parties know before anybody's last values.
-    fn exchange_values(
+    pub(super) fn tell_values(
         &mut self,
         all: &Verification,
         k: usize,
         values: Vec<u8>,
         told: &Told,
-    ) -> Result<Vec<u8>, RunError> {
-        let [of_next, of_prev] = &all.drawn;
+    ) -> Result<Awaited, RunError> {
+        let [of_next, of_prev] = told_again(all, k);
+        let lens = (
+            all.drawn[1].shapes.message_bytes(k) + told.after.len() + of_prev.len(),
+            told.before.len() + of_next.len(),
+        );
         let mut to_next = values;
-        // what it tells both provers again is what they are to report
-        let again = [of_prev, of_next].map(|drawn| drawn.other_tells(k));
-        let to_prev = [&again[0][..], &told.after].concat();
-        to_next.extend([&again[1][..], &told.before].concat());
+        to_next.extend([&of_next[..], &told.before].concat());
+        let to_prev = [&of_prev[..], &told.after].concat();
+        self.tell("proof: values", Messages { prev: to_prev, next: to_next }, lens)
+    }
 
-        let values = of_prev.shapes.message_bytes(k);
-        let lens = (values + told.after.len() + again[0].len(), told.before.len() + again[1].len());
-        let out = Messages { prev: to_prev, next: to_next };
-        let mut got = self.talk("proof: values", out, lens)?;
-        let from_prev = got.prev.split_off(values);
+    /// The values of fold `k` of the party before. What it and the party after tell again is what it should be.
+    pub(super) fn heard_values(
+        &mut self,
+        all: &Verification,
+        k: usize,
+        mut got: Messages,
+        told: &Told,
+    ) -> Result<Vec<u8>, RunError> {
+        let again = told_again(all, k);
+        let from_prev = got.prev.split_off(all.drawn[1].shapes.message_bytes(k));
         let (after, of_prev) = from_prev.split_at(told.after.len());
         let (before, of_next) = got.next.split_at(told.before.len());
         self.agree(before, &told.before)?;
         self.agree(after, &told.after)?;
-        self.told_alike(self.id.prev(), of_prev, &again[0])?;
-        self.told_alike(self.id.next(), of_next, &again[1])?;
+        self.told_alike(self.id.prev(), of_prev, &again[1])?;
+        self.told_alike(self.id.next(), of_next, &again[0])?;
         Ok(got.prev)
     }
 
-    /// Round 2, second half: the answer to the values of fold `k` of the party before, and, where there is a next fold, its own verifier's
-    /// answer to this party.
-    fn exchange_challenges(&mut self, all: &Verification, k: usize, goes_on: bool) -> Result<Told, RunError> {
-        let mut told = Told::default();
-        if goes_on {
-            let [_, of_prev] = &all.drawn;
-            let out = Messages { prev: of_prev.tells(k + 1), next: vec![HERE] };
-            let got = self.talk("proof: challenge", out, (1, all.shapes.challenge_bytes(k + 1)))?;
-            self.present(self.id.prev(), &got.prev)?;
-            told.after = got.next;
-        }
-        Ok(told)
+    /// Round 2, second half, where another fold follows: the answer to the values of fold `k` of the party before.
+    pub(super) fn tell_challenges(&mut self, all: &Verification, k: usize) -> Result<Awaited, RunError> {
+        let [_, of_prev] = &all.drawn;
+        let out = Messages { prev: of_prev.tells(k + 1), next: vec![HERE] };
+        self.tell("proof: challenge", out, (1, all.shapes.challenge_bytes(k + 1)))
     }
 
-    /// Rounds 3 and 4: the verifiers of each proof compare what is left of it, and all tell all what they found.
-    fn compare_last_values(&mut self, all: &Verification) -> Result<(), RunError> {
-        let (next, prev) = (self.id.next(), self.id.prev());
+    /// Its own verifier's answer to this party.
+    pub(super) fn heard_challenges(&mut self, got: Messages) -> Result<Told, RunError> {
+        self.present(self.id.prev(), &got.prev)?;
+        Ok(Told { before: vec![], after: got.next })
+    }
+
+    /// Round 3: the verifiers of each proof compare what is left of it.
+    pub(super) fn tell_last_values(&mut self, all: &Verification) -> Result<Awaited, RunError> {
         let [of_next, of_prev] = all.drawn.each_ref().map(|drawn| drawn.shapes.final_bytes());
         let [to_prev, to_next] = all.finish();
-        let got =
-            self.talk("proof: last values", Messages { prev: to_prev, next: to_next }, (of_next, of_prev))?;
+        self.tell("proof: last values", Messages { prev: to_prev, next: to_next }, (of_next, of_prev))
+    }
+
+    /// Round 4: all tell all what they found. Who refuses says nothing after that.
+    pub(super) fn tell_verdicts(&mut self, all: &Verification, got: &Messages) -> Result<Awaited, RunError> {
+        let (next, prev) = (self.id.next(), self.id.prev());
         let [of_next, of_prev] = all.accepts(self.device, [&got.prev, &got.next]);
         let accepted = [(next, of_next), (prev, of_prev)];
         let refused = accepted.iter().find(|(_, accepted)| !accepted);
-
-        let verdict = || vec![if refused.is_some() { REFUSED } else { HERE }];
-        let got = self.talk("proof: verdicts", Messages { prev: verdict(), next: verdict() }, (1, 1))?;
+        let verdict = |byte| Messages { prev: vec![byte], next: vec![byte] };
+        let Some(&(prover, _)) = refused else {
+            return self.tell("proof: verdicts", verdict(HERE), (1, 1));
+        };
+        // the other verifier may have ended the job by now: what was found here is said all the same
+        let _ = self.tell("proof: verdicts", verdict(REFUSED), (1, 1));
+        let verifier = if prover == next { prev } else { next };
         let (step, layer) = self.place();
-        if let Some(&(prover, _)) = refused {
-            let verifier = if prover == next { prev } else { next };
-            return Err(RunError::Dishonest { prover, verifier, step, layer });
-        }
-        for (peer, byte) in [(prev, &got.prev), (next, &got.next)] {
-            if byte[..] != [HERE] && !mutation::active("verdicts-ignored") {
-                return Err(RunError::Refused { peer, step, layer });
+        Err(RunError::Dishonest { prover, verifier, step, layer })
+    }
+
+    pub(super) fn heard_verdicts(&mut self, got: &Messages) -> Result<(), RunError> {
+        for (peer, byte) in [(self.id.prev(), &got.prev), (self.id.next(), &got.next)] {
+            if !mutation::active("verdicts-ignored") {
+                self.present(peer, byte)?;
             }
         }
         Ok(())
@@ -221,23 +262,28 @@ impl Party<'_> {
     }
 }
 
+/// What a verifier of the party after, and of the party before, tells it again before its values of fold `k`: what it is to report.
+fn told_again(all: &Verification, k: usize) -> [Vec<u8>; 2] {
+    all.drawn.each_ref().map(|drawn| drawn.other_tells(k))
+}
+
 /// What the verifiers of its own proof have told a prover since its last values.
-#[derive(Default)]
-struct Told {
+pub(super) struct Told {
     /// The party before: a half of the seed.
-    before: Vec<u8>,
+    pub before: Vec<u8>,
     /// The party after: the other half, or the challenges of a fold.
-    after: Vec<u8>,
+    pub after: Vec<u8>,
 }
 
 impl Told {
     /// The seed of its coefficients.
-    fn seed(&self) -> Seed {
+    pub fn seed(&self) -> Seed {
         let half = |bytes: &[u8]| Seed::from_bytes(bytes.try_into().expect("as many bytes as asked for"));
         sum([&half(&self.before), &half(&self.after)])
     }
 
-    fn challenges(&self) -> Vec<u64> {
+    /// The point of a fold.
+    pub fn challenges(&self) -> Vec<u64> {
         self.after.as_chunks::<8>().0.iter().map(|b| u64::from_le_bytes(*b)).collect()
     }
 }

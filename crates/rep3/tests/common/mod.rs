@@ -29,6 +29,8 @@ pub struct World {
     pub weights: [BTreeMap<String, Share>; 3],
     pub states: [States; 3],
     pub publics: BTreeMap<String, u64>,
+    /// From so few bytes of statements on they are verified beside the protocol, where it is not what a party does by itself.
+    pub beside: Option<u64>,
 }
 
 /// Fixed by `seed`, as a session would agree on them.
@@ -95,6 +97,7 @@ impl World {
             weights: Default::default(),
             states: Default::default(),
             publics: BTreeMap::new(),
+            beside: None,
         };
         for (v, node) in plan.nodes.iter().enumerate() {
             let tensor = match &node.op {
@@ -131,6 +134,7 @@ impl World {
         let (i, device) = (id.index(), self.device.as_ref());
         let weights = SharedWeights::new(&self.plan, device, id, self.security, self.weights[i].clone())?;
         let mut cx = Party::new(id, self.security, device, self.keys[i].derive(0), prev, next);
+        self.beside.into_iter().for_each(|bytes| cx.verify_from(bytes));
         let given = Given {
             inputs: self.inputs[i].clone(),
             states: self.states[i].clone(),

@@ -1,0 +1,114 @@
+//! A verification between two of its messages, so that the protocol goes on meanwhile: the rounds of both are the same.
+
+use super::batch::Batches;
+use super::drawn::Drawn;
+use super::fold::Masks;
+use super::products::{CommonFolds, ProductClaim};
+use super::verification::Verification;
+use super::verify::Told;
+use crate::context::Awaited;
+use crate::price::proofs::Shapes;
+use crate::{Party, RunError};
+use privet_prg::Seed;
+
+/// A verification whose last messages are sent, and nobody's answers read yet.
+pub(crate) struct UnderWay {
+    stage: Stage,
+    awaited: Awaited,
+    /// Of the statements that it is about.
+    pub bytes: u64,
+}
+
+/// What the last messages were.
+enum Stage {
+    /// Halves of the coefficients' seeds.
+    Coefficients(Box<Begun>),
+    /// Values of fold `k`.
+    Values { k: usize, all: Box<Verification>, told: Told },
+    /// The challenges of fold `k`, whose values `of_prev` the party before sent.
+    Challenges { k: usize, all: Box<Verification>, of_prev: Vec<u8> },
+    /// What is left of both proofs that this party checks.
+    LastValues(Box<Verification>),
+    /// That both hold.
+    Verdicts,
+}
+
+/// All that there is before coefficients are known, in the order of [`super::roles::Roles`].
+pub(super) struct Begun {
+    pub batches: [Batches; 3],
+    pub shapes: [Shapes; 3],
+    pub products: Vec<ProductClaim>,
+    pub in_common: CommonFolds,
+    pub drawn: [Drawn; 2],
+    pub masks: [[Masks; 3]; 2],
+}
+
+impl UnderWay {
+    /// Begin: every party has received every message of the batch, and says so by telling both provers that it checks half of the seed of
+    /// their coefficients. A prover has its seed once both its verifiers have all its messages.
+    pub(super) fn begin(party: &mut Party, begun: Begun, bytes: u64) -> Result<UnderWay, RunError> {
+        let awaited = party.tell_seeds(&begun.drawn)?;
+        Ok(UnderWay { stage: Stage::Coefficients(Box::new(begun)), awaited, bytes })
+    }
+
+    /// What came in answer to the last messages, and the next ones; nothing after the last.
+    pub fn go_on(self, party: &mut Party) -> Result<Option<UnderWay>, RunError> {
+        let got = party.hear(&self.awaited)?;
+        let next = match self.stage {
+            Stage::Coefficients(begun) => {
+                let told = Told { before: got.prev, after: got.next };
+                let (all, values) = begun.learn(party, &told.seed());
+                Stage::values(party, 0, all.into(), values, told)?
+            }
+            Stage::Values { k, mut all, told } => {
+                let of_prev = party.heard_values(&all, k, got, &told)?;
+                if k + 1 < all.folds() {
+                    let awaited = party.tell_challenges(&all, k)?;
+                    (Stage::Challenges { k, all, of_prev }, awaited)
+                } else {
+                    all.go_on(party.device, k, &of_prev, &[]);
+                    let awaited = party.tell_last_values(&all)?;
+                    (Stage::LastValues(all), awaited)
+                }
+            }
+            Stage::Challenges { k, mut all, of_prev } => {
+                let told = party.heard_challenges(got)?;
+                let values = all.go_on(party.device, k, &of_prev, &told.challenges());
+                Stage::values(party, k + 1, all, values, told)?
+            }
+            Stage::LastValues(all) => (Stage::Verdicts, party.tell_verdicts(&all, &got)?),
+            Stage::Verdicts => return party.heard_verdicts(&got).map(|()| None),
+        };
+        let (stage, awaited) = next;
+        Ok(Some(UnderWay { stage, awaited, ..self }))
+    }
+}
+
+impl Stage {
+    fn values(
+        party: &mut Party,
+        k: usize,
+        all: Box<Verification>,
+        values: Vec<u8>,
+        told: Told,
+    ) -> Result<(Stage, Awaited), RunError> {
+        let awaited = party.tell_values(&all, k, values, &told)?;
+        Ok((Stage::Values { k, all, told }, awaited))
+    }
+}
+
+impl Begun {
+    /// With the seed of the own proof's coefficients: all three proofs, and the own one's first values.
+    fn learn(self, party: &mut Party, seed: &Seed) -> (Verification, Vec<u8>) {
+        let Begun { batches, shapes, products, in_common, drawn, masks } = self;
+        let [own, next, prev] = batches;
+        #[cfg(test)]
+        let own = match party.adapt.take() {
+            Some(adapt) => adapt.done_to(own, seed),
+            None => own,
+        };
+        let mut shapes = shapes.into_iter();
+        let proved = [own, next, prev].map(|batches| (batches, shapes.next().expect("three shapes")));
+        Verification::new(party.device, seed, drawn, proved, masks, products, in_common)
+    }
+}
