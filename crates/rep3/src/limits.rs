@@ -20,7 +20,7 @@ pub(crate) struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { block: Rep3::BLOCK, worth: 128 << 20, statements: 512 << 20 }
+        Limits { block: Rep3::BLOCK, worth: 192 << 20, statements: 512 << 20 }
     }
 }
 
