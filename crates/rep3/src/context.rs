@@ -181,6 +181,7 @@ impl<'a> Party<'a> {
         out: Messages,
         lens: (usize, usize),
     ) -> Result<Messages, RunError> {
+        self.heed_refusal()?;
         self.stats.rounds += 1;
         let awaited = self.tell(what, out, lens)?;
         self.go_on_verifying()?;

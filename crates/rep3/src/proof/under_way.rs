@@ -8,7 +8,7 @@ use super::verification::Verification;
 use super::verify::Told;
 use crate::context::Awaited;
 use crate::price::proofs::Shapes;
-use crate::{Party, RunError};
+use crate::{Party, PartyId, RunError};
 use privet_prg::Seed;
 
 /// A verification whose last messages are sent, and nobody's answers read yet.
@@ -29,8 +29,8 @@ enum Stage {
     Challenges { k: usize, all: Box<Verification>, of_prev: Vec<u8> },
     /// What is left of both proofs that this party checks.
     LastValues(Box<Verification>),
-    /// That both hold.
-    Verdicts,
+    /// Whether both hold, or whose does not.
+    Verdicts { refused: Option<PartyId> },
 }
 
 /// All that there is before coefficients are known, in the order of [`super::roles::Roles`].
@@ -51,9 +51,23 @@ impl UnderWay {
         Ok(UnderWay { stage: Stage::Coefficients(Box::new(begun)), awaited, bytes })
     }
 
+    /// Whether this party has told the others that it refuses a proof.
+    pub fn is_refused(&self) -> bool {
+        matches!(self.stage, Stage::Verdicts { refused: Some(_) })
+    }
+
+    /// What came in answer to the last messages, to nobody's use: the job is over, and the next message is to be found.
+    pub fn read(self, party: &mut Party) {
+        let _ = party.hear(&self.awaited);
+    }
+
     /// What came in answer to the last messages, and the next ones; nothing after the last.
     pub fn go_on(self, party: &mut Party) -> Result<Option<UnderWay>, RunError> {
-        let got = party.hear(&self.awaited)?;
+        let got = party.hear(&self.awaited);
+        if let Stage::Verdicts { refused } = self.stage {
+            return party.heard_verdicts(got, refused).map(|()| None);
+        }
+        let got = got?;
         let next = match self.stage {
             Stage::Coefficients(begun) => {
                 let told = Told { before: got.prev, after: got.next };
@@ -76,8 +90,11 @@ impl UnderWay {
                 let values = all.go_on(party.device, k, &of_prev, &told.challenges());
                 Stage::values(party, k + 1, all, values, told)?
             }
-            Stage::LastValues(all) => (Stage::Verdicts, party.tell_verdicts(&all, &got)?),
-            Stage::Verdicts => return party.heard_verdicts(&got).map(|()| None),
+            Stage::LastValues(all) => {
+                let (awaited, refused) = party.tell_verdicts(&all, &got)?;
+                (Stage::Verdicts { refused }, awaited)
+            }
+            Stage::Verdicts { .. } => unreachable!("they come last"),
         };
         let (stage, awaited) = next;
         Ok(Some(UnderWay { stage, awaited, ..self }))

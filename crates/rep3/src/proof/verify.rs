@@ -81,15 +81,34 @@ impl Party<'_> {
         Ok(())
     }
 
-    /// Read what came for every verification that is under way, and send its next messages.
+    /// End the job if this party has refused a proof: it has said so, and says nothing else.
+    pub(crate) fn heed_refusal(&mut self) -> Result<(), RunError> {
+        match self.under_way.iter().any(UnderWay::is_refused) {
+            true => self.finish_verifying(),
+            false => Ok(()),
+        }
+    }
+
+    /// Read what came for every verification that is under way, and send its next messages. From a refusal on a party reads alone, in the order
+    /// in which it is sent what it waits for.
     pub(crate) fn go_on_verifying(&mut self) -> Result<(), RunError> {
         if self.under_way.is_empty() {
             return Ok(());
         }
         let under_way = std::mem::take(&mut self.under_way);
+        let mut refused = under_way.iter().any(UnderWay::is_refused);
         self.under_way = self.counted_as_checks(|party| {
-            let each = under_way.into_iter().map(|one| one.go_on(party));
-            each.filter_map(Result::transpose).collect::<Result<_, _>>()
+            let mut left = Vec::with_capacity(under_way.len());
+            for one in under_way {
+                if refused && !one.is_refused() {
+                    one.read(party);
+                    continue;
+                }
+                let next = one.go_on(party)?;
+                refused |= next.as_ref().is_some_and(UnderWay::is_refused);
+                left.extend(next);
+            }
+            Ok(left)
         })?;
         Ok(())
     }
@@ -207,25 +226,34 @@ impl Party<'_> {
         self.tell("proof: last values", Messages { prev: to_prev, next: to_next }, (of_next, of_prev))
     }
 
-    /// Round 4: all tell all what they found. Who refuses says nothing after that.
-    pub(super) fn tell_verdicts(&mut self, all: &Verification, got: &Messages) -> Result<Awaited, RunError> {
-        let (next, prev) = (self.id.next(), self.id.prev());
+    /// Round 4: all tell all what they found. Gives the prover whose proof this party refuses, too.
+    pub(super) fn tell_verdicts(
+        &mut self,
+        all: &Verification,
+        got: &Messages,
+    ) -> Result<(Awaited, Option<PartyId>), RunError> {
         let [of_next, of_prev] = all.accepts(self.device, [&got.prev, &got.next]);
-        let accepted = [(next, of_next), (prev, of_prev)];
-        let refused = accepted.iter().find(|(_, accepted)| !accepted);
-        let verdict = |byte| Messages { prev: vec![byte], next: vec![byte] };
-        let Some(&(prover, _)) = refused else {
-            return self.tell("proof: verdicts", verdict(HERE), (1, 1));
-        };
-        // the other verifier may have ended the job by now: what was found here is said all the same
-        let _ = self.tell("proof: verdicts", verdict(REFUSED), (1, 1));
-        let verifier = if prover == next { prev } else { next };
-        let (step, layer) = self.place();
-        Err(RunError::Dishonest { prover, verifier, step, layer })
+        let accepted = [(self.id.next(), of_next), (self.id.prev(), of_prev)];
+        let refused = accepted.iter().find(|(_, accepted)| !accepted).map(|(prover, _)| *prover);
+        let verdict = || vec![if refused.is_some() { REFUSED } else { HERE }];
+        let out = Messages { prev: verdict(), next: verdict() };
+        Ok((self.tell("proof: verdicts", out, (1, 1))?, refused))
     }
 
-    pub(super) fn heard_verdicts(&mut self, got: &Messages) -> Result<(), RunError> {
-        for (peer, byte) in [(self.id.prev(), &got.prev), (self.id.next(), &got.next)] {
+    /// Nothing but that ends the run of a party that `refused` a proof, whatever it heard.
+    pub(super) fn heard_verdicts(
+        &mut self,
+        got: Result<Messages, RunError>,
+        refused: Option<PartyId>,
+    ) -> Result<(), RunError> {
+        let (next, prev) = (self.id.next(), self.id.prev());
+        if let Some(prover) = refused {
+            let verifier = if prover == next { prev } else { next };
+            let (step, layer) = self.place();
+            return Err(RunError::Dishonest { prover, verifier, step, layer });
+        }
+        let got = got?;
+        for (peer, byte) in [(prev, &got.prev), (next, &got.next)] {
             if !mutation::active("verdicts-ignored") {
                 self.present(peer, byte)?;
             }
