@@ -63,7 +63,10 @@ fn check_on(
         outcome.nodes.iter().for_each(|node| total.add(node));
         assert_eq!(total.sent_bytes, record::bytes(&logs[id.index()]), "{}: bytes that {id} sent", case.name);
         assert_eq!(total.rounds, rounds + outcome.checks.rounds, "{}: rounds of {id}", case.name);
-        assert!(outcome.checks.rounds <= proofs, "{}: rounds of {id}'s verification", case.name);
+        // but for what is proved beside the protocol, which takes large statements
+        let alone = outcome.checks.rounds == proofs;
+        let beside = case.name == "large" && outcome.checks.rounds < proofs;
+        assert!(alone || beside, "{}: rounds of {id}'s verification", case.name);
         declared_is_counted(case, security, id, outcome);
     }
     (world.outputs(outcomes.each_ref()), truth)
