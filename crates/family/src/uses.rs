@@ -1,13 +1,7 @@
 //! Which values of a plan last, and how long.
 
-use privet_plan::ir::{Op, Plan, ValueId};
-
-/// True where the value depends on weights alone: it is the same in every record of a session.
-pub fn is_static(plan: &Plan, v: ValueId) -> bool {
-    let node = &plan.nodes[v];
-    matches!(node.op, Op::Weight { .. })
-        || (node.op.is_local() && !node.inputs.is_empty() && node.inputs.iter().all(|&i| is_static(plan, i)))
-}
+use privet_plan::ir::Plan;
+pub use privet_plan::is_static;
 
 /// The last node that reads each value (its own index where nobody does).
 pub fn last_use(plan: &Plan) -> Vec<usize> {

@@ -54,7 +54,7 @@ pub use interpret::{
     Coins, InterpretError, NoCoins, Promises, interpret, interpret_all, interpret_beyond, interpret_step,
 };
 pub use ir::Plan;
-pub use local::{Affine, apply_local, apply_local_in_place};
+pub use local::{Affine, apply_local, apply_local_in_place, is_static};
 pub use lower::{CheckReport, LowerError, Lowered, Precision, lower, lower_for};
 pub use program::Program;
 pub use real::{interpret_real, interpret_real_all, interpret_real_step};

@@ -2,7 +2,7 @@
 //! dealer to masks, the parties to masked values and to shares.
 
 use crate::element::Element;
-use crate::ir::{Op, Type};
+use crate::ir::{Op, Plan, Type, ValueId};
 use crate::ops;
 use crate::strided;
 use privet_ring::{Pool2d, Ring};
@@ -24,6 +24,13 @@ impl Op {
             ops!(source) | ops!(gate) => false,
         }
     }
+}
+
+/// True where the value depends on weights alone: it is the same in every record of a session.
+pub fn is_static(plan: &Plan, v: ValueId) -> bool {
+    let node = &plan.nodes[v];
+    matches!(node.op, Op::Weight { .. })
+        || (node.op.is_local() && !node.inputs.is_empty() && node.inputs.iter().all(|&i| is_static(plan, i)))
 }
 
 impl Op {

@@ -171,8 +171,8 @@ fn run(plan: &Plan, security: Security) -> (f64, Option<f64>, [Outcome; 3]) {
                     let device = cpu(1);
                     let (prev, next): (&mut dyn Channel, &mut dyn Channel) = (&mut prev, &mut next);
                     let keys = Keys::agree(id, prev, next).expect("keys");
-                    let weights =
-                        SharedWeights::new(plan, device.as_ref(), id, security, weights).expect("weights");
+                    let mut cx = Party::new(id, security, device.as_ref(), keys.derive(1), prev, next);
+                    let weights = SharedWeights::new(&mut cx, plan, weights).expect("weights");
                     let mut cx = Party::new(id, security, device.as_ref(), keys.derive(0), prev, next);
                     ready.wait();
                     let (start, processor) = (Instant::now(), processor());

@@ -33,6 +33,8 @@ pub struct Party<'a> {
     pub(crate) transcript: Option<Transcript>,
     /// What is being proved while the protocol goes on.
     pub(crate) under_way: Vec<UnderWay>,
+    /// Whether it has opened a difference of tags: had somebody cheated, that one would know something of the keys by now.
+    pub(crate) opened_tags: bool,
     pub(crate) device: &'a dyn Device,
     keys: Keys,
     /// Of the run's coins, once the parties have completed it ([`Party::toss`]).
@@ -72,6 +74,7 @@ impl<'a> Party<'a> {
             id,
             transcript,
             under_way: vec![],
+            opened_tags: false,
             device,
             keys,
             coin_key: None,
@@ -95,6 +98,11 @@ impl<'a> Party<'a> {
     #[doc(hidden)]
     pub fn verify_from(&mut self, bytes: u64) {
         self.limits.worth = bytes;
+    }
+
+    /// Which party this is.
+    pub fn id(&self) -> PartyId {
+        self.id
     }
 
     /// Name the node that the next steps belong to, and its layer, for errors.
@@ -247,21 +255,33 @@ impl<'a> Party<'a> {
         &mut self,
         what: &str,
         ring: Ring,
-        mut summand: Vec<u64>,
+        summand: Vec<u64>,
     ) -> Result<(Share, Option<ReshareMasks>), RunError> {
+        let mut masks = self.transcript.as_ref().map(|_| ReshareMasks::of(summand.len()));
+        let share = self.reshare_with(what, ring, summand, masks.as_mut())?;
+        Ok((share, masks))
+    }
+
+    /// [`Party::reshare`], where nothing is stated about its messages, or `masks` are wanted for that.
+    pub(crate) fn reshare_with(
+        &mut self,
+        what: &str,
+        ring: Ring,
+        mut summand: Vec<u64>,
+        mut masks: Option<&mut ReshareMasks>,
+    ) -> Result<Share, RunError> {
         let n = summand.len();
         let mut streams = self.draw();
-        let mut masks = self.transcript.as_ref().map(|_| ReshareMasks::of(n));
-        add_zero_share(ring, &mut streams, &mut summand, masks.as_mut());
+        add_zero_share(ring, &mut streams, &mut summand, masks.as_deref_mut());
         let mut payload = Vec::new();
         pack(ring, &summand, &mut payload);
         let len = payload.len();
         let got = self.talk(what, Messages { prev: payload, next: vec![] }, (0, len))?;
         let next = self.unpack(what, ring, &got.next, n, self.id.next())?;
-        if let Some(masks) = &mut masks {
+        if let Some(masks) = masks {
             masks.before.iter_mut().zip(&next).for_each(|(f, z)| *f = f.wrapping_sub(*z));
         }
-        Ok((Share::new(summand, next), masks))
+        Ok(Share::new(summand, next))
     }
 }
 

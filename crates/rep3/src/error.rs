@@ -36,6 +36,28 @@ pub enum RunError {
         /// The layer.
         layer: String,
     },
+    /// Products with the session's weights that are not what their tags say. Any party but this one may have changed one, so both are suspects; of two
+    /// honest parties' errors only the corrupt one is in both.
+    #[error(
+        "products with shared weights before step {step} (layer {layer}) are not what the weights' tags say: the job ends, nothing was \
+         revealed; {before}, {after} or a link to one of them is at fault, the one that the log of the other names as well; then \
+         start a new session"
+    )]
+    Products {
+        /// One of both.
+        before: PartyId,
+        /// The other.
+        after: PartyId,
+        /// The step at which this was found out.
+        step: u32,
+        /// The layer.
+        layer: String,
+    },
+    /// A session in which a run ended while somebody may have learnt something of its weights' keys.
+    #[error(
+        "a run of this session ended during its verification, and weights' tags serve no longer: start a new session"
+    )]
+    Spent,
     /// Two verifiers that did not send the same challenge.
     #[error(
         "{before} and {after} sent different challenges before step {step} (layer {layer}): one of them, or a link, does not \

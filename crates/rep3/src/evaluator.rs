@@ -52,9 +52,19 @@ impl<'a> Evaluator<'a> {
     pub fn run(
         &self,
         cx: &mut Party,
+        given: Given,
+        progress: &mut dyn FnMut(usize),
+    ) -> Result<Outcome, RunError> {
+        self.weights.used(cx, |cx| self.walk(cx, given, progress))
+    }
+
+    fn walk(
+        &self,
+        cx: &mut Party,
         mut given: Given,
         progress: &mut dyn FnMut(usize),
     ) -> Result<Outcome, RunError> {
+        cx.checks = NodeStats::default();
         let mut values: Vec<Option<Value>> = vec![None; self.plan.nodes.len()];
         let mut nodes = Vec::with_capacity(self.plan.nodes.len());
         if self.draws_coins() {

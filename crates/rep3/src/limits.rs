@@ -2,7 +2,7 @@
 //!
 //! This is the one place that decides. Gates and prices both ask it, so that what a run is declared to cost is what it costs.
 
-use crate::price::proofs::{batch_bytes, by_element, product_bytes};
+use crate::price::proofs::{batch_bytes, by_element, product_bytes, tagged_bytes};
 use crate::{Rep3, Security};
 use privet_family::Products;
 use std::ops::Range;
@@ -43,19 +43,20 @@ impl Limits {
     }
 
     /// The units ([`Products::units`]) of every part that products are cut into where their statements alone are more than is
-    /// remembered: each states as much as that at most, but one unit at least. A second operand that all parts have is stated with
-    /// each; units that state as much stay together, so that what is stated in all is not more than twice as much as in one part.
+    /// remembered: each states as much as that at most, but one unit at least. A second operand without tags that all parts have is stated
+    /// with each; units that state as much stay together, so that what is stated in all is not more than twice as much as in one part.
     /// All in one part where nothing is proved, or where there is no unit.
     pub fn parts(
         &self,
         security: Security,
         products: &Products,
+        tagged: bool,
     ) -> impl Iterator<Item = Range<usize>> + use<> {
-        let (units, stated) = (products.units(), product_statements(products));
+        let (units, stated) = (products.units(), product_statements(products, tagged));
         let each = match security {
             Security::Malicious if stated > self.part() => {
                 let common = match products.count {
-                    1 => product_bytes(0, products.weight_len(), 0),
+                    1 if !tagged => product_bytes(0, products.weight_len(), 0),
                     _ => 0,
                 };
                 let unit = (stated - common).div_ceil(units.max(1) as u64);
@@ -77,15 +78,6 @@ impl Limits {
         Limits { block: (self.block / values).next_multiple_of(64).max(64), ..self }
     }
 
-    /// Elements of weights up to which layers are prepared once a session although messages are proved: four words an element
-    /// are held then, and two when each run prepares them.
-    const PREPARED: usize = 1 << 25;
-
-    /// Whether the layers of a model with so many weights are prepared once a session.
-    pub fn prepares(security: Security, weights: usize) -> bool {
-        security == Security::SemiHonest || weights <= Limits::PREPARED
-    }
-
     /// What is done about so many bytes of statements, beside those of a verification that is `under_way`. One at a time is: another waits
     /// for it as long as there is room.
     pub fn verified(&self, bytes: u64, under_way: u64) -> Verified {
@@ -100,8 +92,9 @@ impl Limits {
 }
 
 /// Bytes of what is stated about products, as operands or element by element.
-fn product_statements(products: &Products) -> u64 {
+fn product_statements(products: &Products, tagged: bool) -> u64 {
     match by_element(products.shape) {
+        _ if tagged => tagged_bytes(products.input_len(), products.output_len()),
         Some(depth) => 3 * batch_bytes(products.output_len(), depth),
         None => product_bytes(products.input_len(), products.weight_len(), products.output_len()),
     }
@@ -124,13 +117,13 @@ mod tests {
             (product(0, 4, 5, 1), 0, 1),
         ] {
             let limits = Limits { block: 64, worth: 0, statements: statements.saturating_mul(2) };
-            let parts: Vec<_> = limits.parts(Security::Malicious, &products).collect();
+            let parts: Vec<_> = limits.parts(Security::Malicious, &products, false).collect();
             assert_eq!(parts.len(), least, "{statements} bytes at a time");
             assert!((parts[0].start, parts[parts.len() - 1].end) == (0, products.units()));
             assert!(parts.windows(2).all(|p| p[0].end == p[1].start));
-            let stated = |part: &Range<usize>| product_statements(&products.with_units(part.len()));
+            let stated = |part: &Range<usize>| product_statements(&products.with_units(part.len()), false);
             assert!(parts.iter().all(|part| part.len() <= 1 || stated(part) <= statements));
-            assert_eq!(limits.parts(Security::SemiHonest, &products).count(), 1);
+            assert_eq!(limits.parts(Security::SemiHonest, &products, false).count(), 1);
         }
     }
 
@@ -141,12 +134,12 @@ mod tests {
             [(128, 30_522, 384), (1, 30_522, 384), (512, 1_000, 2_000), (4096, 500, 900), (7, 64, 9000)]
         {
             let products = Products { shape: LinearShape::MatMul { m, k, n }, count: 1 };
-            let whole = product_statements(&products);
+            let whole = product_statements(&products, false);
             for statements in [1, whole / 3, whole / 2, 192 << 20] {
                 let limits = Limits { block: 64, worth: 0, statements: 2 * statements };
-                let parts = limits.parts(Security::Malicious, &products);
+                let parts = limits.parts(Security::Malicious, &products, false);
                 let stated: Vec<u64> =
-                    parts.map(|part| product_statements(&products.with_units(part.len()))).collect();
+                    parts.map(|part| product_statements(&products.with_units(part.len()), false)).collect();
                 let common = product_bytes(0, k * n, 0);
                 assert!(
                     stated.iter().all(|&bytes| bytes <= statements.max(2 * common)),

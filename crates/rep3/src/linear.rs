@@ -7,7 +7,7 @@ use crate::gates::Joined;
 use crate::local::{difference, sum};
 use crate::price::proofs::by_element;
 use crate::price::{Moves, Setting};
-use crate::proof::{Algebra, Column, Kind, Operand as Factor, ProductClaim, View};
+use crate::proof::{Algebra, Column, Kind, Operand as Factor, ProductClaim, TaggedClaim, Tags, View};
 use crate::value::Value;
 use crate::{Party, PartyId, RunError, Security, Share};
 use privet_family::{Prepared, Products};
@@ -16,30 +16,67 @@ use privet_plan::cost::Operation;
 use privet_ring::Ring;
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The second operand of a matrix product or convolution at a party, prepared on its device.
 #[derive(Clone)]
 pub(crate) struct Operand {
-    /// The share itself, for proofs; empty where there are none.
-    pub share: Share,
+    /// What its products are proved by.
+    proved: Proved,
     /// `W_i`.
     own: Prepared,
     /// `W_i + W_(i+1)`.
     both: Prepared,
 }
 
+/// What a second operand's products are proved by, where they are.
+#[derive(Clone)]
+enum Proved {
+    /// The operand itself.
+    Share(Share),
+    /// The tags of the session, of which this operand has those from some product on.
+    Tags(Arc<Tags>, usize),
+}
+
 impl Operand {
-    /// From the party's share.
+    /// From the party's share, of one run.
     pub fn new(device: &dyn Device, ring: Ring, products: Products, w: &Share) -> Operand {
+        Operand::with(device, ring, products, w, Proved::Share(w.clone()))
+    }
+
+    /// From the party's share, for all runs of a session. Where messages are proved it gets tags: one round.
+    pub fn of_session(
+        cx: &mut Party,
+        ring: Ring,
+        products: Products,
+        w: &Share,
+    ) -> Result<Operand, RunError> {
+        let proved = match cx.transcript {
+            Some(_) => Proved::Tags(Tags::make(cx, ring, products, w)?.into(), 0),
+            None => Proved::Share(Share::default()),
+        };
+        Ok(Operand::with(cx.device, ring, products, w, proved))
+    }
+
+    fn with(device: &dyn Device, ring: Ring, products: Products, w: &Share, proved: Proved) -> Operand {
         let sum = w.own.iter().zip(w.next.iter()).map(|(a, b)| ring.wrap(a.wrapping_add(*b)));
         let both = products.prepare(device, ring, &sum.collect::<Vec<u64>>());
-        Operand { share: w.clone(), own: products.prepare(device, ring, &w.own), both }
+        Operand { proved, own: products.prepare(device, ring, &w.own), both }
+    }
+
+    /// Whether it has tags.
+    pub fn is_tagged(&self) -> bool {
+        matches!(self.proved, Proved::Tags(..))
     }
 
     /// Of some of several products, whose second operands have these elements.
     fn part(&self, products: Range<usize>, elements: Range<usize>) -> Operand {
-        let share = if self.share.is_empty() { Share::default() } else { self.share.part(elements) };
-        Operand { share, own: self.own.part(products.clone()), both: self.both.part(products) }
+        let proved = match &self.proved {
+            Proved::Share(share) if share.is_empty() => Proved::Share(Share::default()),
+            Proved::Share(share) => Proved::Share(share.part(elements)),
+            Proved::Tags(tags, first) => Proved::Tags(tags.clone(), first + products.start),
+        };
+        Operand { proved, own: self.own.part(products.clone()), both: self.both.part(products) }
     }
 }
 
@@ -58,7 +95,7 @@ pub(crate) fn products(
         return Err(RunError::Missing("a product whose inner dimension is empty has no operands".into()));
     }
     let security = if cx.transcript.is_some() { Security::Malicious } else { Security::SemiHonest };
-    let parts: Vec<_> = cx.limits.parts(security, &products).collect();
+    let parts: Vec<_> = cx.limits.parts(security, &products, w.is_tagged()).collect();
     if parts.len() == 1 {
         return part_of_products(cx, ring, products, x, w, bias);
     }
@@ -94,9 +131,28 @@ fn part_of_products(
     products.accumulate(cx.device, ring, &x.own, &w.both, &mut z);
     products.accumulate(cx.device, ring, &x.next, &w.own, &mut z);
     cx.stats.macs += 2 * products.macs();
+    let w = match &w.proved {
+        Proved::Share(w) => w,
+        Proved::Tags(tags, first) => {
+            let z = cx.reshare_with("product", ring, z, None)?;
+            if let Some(transcript) = &mut cx.transcript {
+                let (x, bias, tags) = (x.clone(), bias.cloned(), tags.clone());
+                transcript.push_tagged(TaggedClaim {
+                    ring,
+                    products,
+                    x,
+                    bias,
+                    z: z.clone(),
+                    tags,
+                    first: *first,
+                });
+            }
+            return Ok(z);
+        }
+    };
     let (z, masks) = cx.reshare("product", ring, z)?;
     if let (Some(transcript), Some(mut masks)) = (&mut cx.transcript, masks) {
-        match by_place(products, x, &w.share) {
+        match by_place(products, x, w) {
             Some([x, w]) => {
                 // of few results
                 let bias = bias.map(|bias| products.spread(&bias.next)).unwrap_or_default();
@@ -105,7 +161,7 @@ fn part_of_products(
             }
             None => {
                 let (before, after) = (masks.before.into(), masks.after.into());
-                let (x, w, bias) = (x.clone(), w.share.clone(), bias.map(|bias| (&bias.next).into()));
+                let (x, w, bias) = (x.clone(), w.clone(), bias.map(|bias| (&bias.next).into()));
                 transcript.push_products(ProductClaim { ring, products, x, w, bias, before, after });
             }
         }
@@ -225,7 +281,8 @@ impl Gate for Linear {
 
     fn price(&self, setting: &Setting, of: &Operation<'_>) -> Moves {
         let products = Products::of_shapes(of.op, |i| of.operands[i].ty.shape.as_slice());
-        products.map(|products| setting.products(&products, of.result_bits())).unwrap_or_default()
+        let tagged = of.operands.get(1).is_some_and(|w| w.is_static);
+        products.map(|products| setting.products(&products, of.result_bits(), tagged)).unwrap_or_default()
     }
 }
 

@@ -28,6 +28,8 @@ privet_mutation::mutations! {
     "last-values-unmasked",
     "fold-values-unmasked",
     "modes-not-compared",
+    "tags-not-checked",
+    "difference-unmasked",
 }
 
 /// What is drawn as a mask, unless this fault takes it away at all that draw it.

@@ -1,13 +1,12 @@
 //! The shared weights of a session at one party.
 
-use crate::limits::Limits;
 use crate::linear::Operand;
-use crate::{PartyId, RunError, Security, Share, local};
+use crate::{Party, RunError, Share, local};
 use privet_family::{Products, is_static, last_use};
-use privet_kernels::Device;
 use privet_plan::ir::{Op, Plan, ValueId};
 use privet_ring::Ring;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What depends on weights alone, computed once a session, second operands of linear layers on the device.
 pub struct SharedWeights {
@@ -15,58 +14,75 @@ pub struct SharedWeights {
     pub(crate) values: HashMap<ValueId, Share>,
     /// By the layer that reads them.
     pub(crate) operands: HashMap<ValueId, Operand>,
+    /// Whether a run is under way, or has ended while somebody may have learnt something of the tags' keys.
+    in_use: AtomicBool,
 }
 
 impl SharedWeights {
-    /// At party `id`, for a checked plan; `shares` holds every weight node's share by name, in the ring of the node.
+    /// At a party whose neighbours hold the same components ([`Party::compare`]), for a checked plan; `shares` holds every weight node's share
+    /// by name, in the ring of the node. `cx` is of the sharing of weights alone.
     ///
-    /// Each share is let go as soon as a layer has it on the device, but where messages are proved: statements name shares. There
-    /// a large model's are kept instead ([`Limits::prepares`]), and each run prepares a layer when it comes to it.
+    /// Where messages are proved the parties make tags of every linear layer's weights, a round each, and prove them. Each share is let go as soon as a
+    /// layer has it on the device.
     pub fn new(
+        cx: &mut Party,
         plan: &Plan,
-        device: &dyn Device,
-        id: PartyId,
-        security: Security,
         mut shares: BTreeMap<String, Share>,
     ) -> Result<SharedWeights, RunError> {
-        let elements = shares.values().map(Share::len).sum();
-        let (proves, prepares) = (security == Security::Malicious, Limits::prepares(security, elements));
-        let (last, lasts) = (last_use(plan), read_in_runs(plan, prepares));
-        let mut weights = SharedWeights { values: HashMap::new(), operands: HashMap::new() };
+        let (last, lasts) = (last_use(plan), read_in_runs(plan));
+        let (mut values, mut operands) = (HashMap::new(), HashMap::new());
         for (v, node) in plan.nodes.iter().enumerate() {
-            let values = &mut weights.values;
             if let Op::Weight { name, .. } = &node.op {
                 let w = shares.remove(name).filter(|w| w.len() == node.ty.len()).ok_or_else(|| {
                     RunError::Missing(format!("weight `{name}` was not shared; share the model again"))
                 })?;
                 values.insert(v, w);
             } else if is_static(plan, v) {
-                let value = local::apply(id, plan, node, |i| values[&i].clone());
+                let value = local::apply(cx.id, plan, node, |i| values[&i].clone());
                 values.insert(v, value);
             }
-            if prepares
-                && let Some(products) = Products::of(plan, node)
+            if let Some(products) = Products::of(plan, node).filter(|products| products.weight_len() > 0)
                 && let Some(w) = values.get(&node.inputs[1])
             {
-                let mut operand = Operand::new(device, Ring::new(node.ty.bits), products, w);
-                if !proves {
-                    operand.share = Share::default();
-                }
-                weights.operands.insert(v, operand);
+                cx.enter(v, &node.layer);
+                operands.insert(v, Operand::of_session(cx, Ring::new(node.ty.bits), products, w)?);
+                cx.verify_if_large()?;
             }
             for i in node.inputs.iter().filter(|&&i| last[i] == v && !lasts[i]) {
                 values.remove(i);
             }
         }
-        Ok(weights)
+        cx.verify()?;
+        Ok(SharedWeights { values, operands, in_use: AtomicBool::new(false) })
+    }
+
+    /// Whether no run can be had of them any more, as one ended while it compared what tags say.
+    pub fn are_spent(&self) -> bool {
+        self.in_use.load(Ordering::Acquire)
+    }
+
+    /// A run at a time. If somebody cheated, what the parties open of tags tells that one something of their keys. So a run that opened it has to end
+    /// well, or it was the last one.
+    pub(crate) fn used<T>(
+        &self,
+        cx: &mut Party,
+        run: impl FnOnce(&mut Party) -> Result<T, RunError>,
+    ) -> Result<T, RunError> {
+        if self.in_use.swap(true, Ordering::AcqRel) {
+            return Err(RunError::Spent);
+        }
+        let result = run(cx);
+        let spent = result.is_err() && cx.opened_tags;
+        self.in_use.store(spent, Ordering::Release);
+        result
     }
 }
 
 /// Static values that a run reads itself: as outputs and updates, and other than as the prepared operand of a linear layer.
-fn read_in_runs(plan: &Plan, prepares: bool) -> Vec<bool> {
+fn read_in_runs(plan: &Plan) -> Vec<bool> {
     let mut read = vec![false; plan.nodes.len()];
     for (_, node) in plan.nodes.iter().enumerate().filter(|&(v, _)| !is_static(plan, v)) {
-        let linear = prepares && Products::of(plan, node).is_some();
+        let linear = Products::of(plan, node).is_some();
         for (i, &input) in node.inputs.iter().enumerate() {
             read[input] |= !(linear && i == 1);
         }

@@ -4,7 +4,7 @@ mod common;
 
 use common::cheat::{Trial, judge};
 use common::small::{gates, networks};
-use common::{Common, World, derived, updated};
+use common::{Common, World, derived, three, updated};
 use privet_plan::interpret_step;
 use privet_plan::suite::{Case, cases, joined_cases, training_cases};
 use privet_prg::{Domain, Seed};
@@ -40,7 +40,7 @@ fn results_are_exact_and_rounds_are_the_protocols() {
             next.into_iter().map(|(name, tensor)| (name, tensor.data().to_vec())).collect();
         assert_eq!(updated(&case.plan, outcomes.each_ref()), next, "{}: states", case.name);
 
-        let mut logs = log.all();
+        let mut logs = world.of_run(three(log.all()));
         let mut rounds = 0;
         for (outcome, log) in outcomes.iter().zip(&mut logs) {
             log.retain(|sent| &*sent.step.name != "run / coins");

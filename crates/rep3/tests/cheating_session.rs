@@ -91,9 +91,9 @@ impl Job {
                 _ => drop(inputs.insert(v, share)),
             }
         }
-        Party::new(id, Security::Malicious, device.as_ref(), keys.derive(0), prev, next)
-            .compare("inputs", digests)?;
-        let weights = SharedWeights::new(&self.plan, device.as_ref(), id, Security::Malicious, weights)?;
+        let mut cx = Party::new(id, Security::Malicious, device.as_ref(), keys.derive(0), prev, next);
+        cx.compare("inputs", digests)?;
+        let weights = SharedWeights::new(&mut cx, &self.plan, weights)?;
         let mut cx = Party::new(id, Security::Malicious, device.as_ref(), keys.derive(1), prev, next);
         let given = Given { inputs, ..Given::default() };
         let outcome = Evaluator::new(&self.plan, &weights).run(&mut cx, given, &mut |_| {})?;

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Common, World, derived, updated};
+use common::{Common, World, derived, three, updated};
 use privet_family::NodeStats;
 use privet_plan::cost::{Aim, Operation, PerParty, Prices, known};
 use privet_plan::functions::Function;
@@ -43,7 +43,7 @@ fn check_on(
         next.into_iter().map(|(name, tensor)| (name, tensor.data().to_vec())).collect();
     assert_eq!(updated(&case.plan, outcomes.each_ref()), next, "{}: states", case.name);
 
-    let mut logs = log.all();
+    let mut logs = world.of_run(three(log.all()));
     let coins = draws_coins(&case.plan);
     for log in &mut logs {
         // what comes before the first node, as the comparison of inputs does: nobody's cost

@@ -284,7 +284,7 @@ impl Fake {
         let mut cx = Party::new(me, security, &*device, keys.derive(0), &mut prev, &mut self.leader);
         cx.compare("shared weights", digests("fc.weight", w, &share)).unwrap();
         let weights = BTreeMap::from([("fc.weight".to_owned(), share)]);
-        let weights = SharedWeights::new(&plan, &*device, me, security, weights).unwrap();
+        let weights = SharedWeights::new(&mut cx, &plan, weights).unwrap();
 
         let order = hear::<Order>(&mut self.leader, Talk::Order).unwrap();
         let Order::Run { index, .. } = order else { panic!("{order:?}") };

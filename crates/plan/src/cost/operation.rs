@@ -3,6 +3,7 @@
 use crate::cut::Cut;
 use crate::form::Form;
 use crate::ir::{Op, Plan, Type, ValueId};
+use crate::local::is_static;
 use crate::ops;
 use crate::spread::Spread;
 
@@ -53,6 +54,8 @@ pub struct Operand<'a> {
     pub known: Known<'a>,
     /// Whether its elements are a few numbers, each at several places.
     pub spread: Option<Spread>,
+    /// Whether it depends on weights alone, and is the same in every run of a session.
+    pub is_static: bool,
 }
 
 /// An operation that has a price.
@@ -78,8 +81,12 @@ impl<'a> Operation<'a> {
     /// Node `id` of a checked plan; `known` is that of the plan ([`known()`]).
     pub fn of(plan: &'a Plan, id: ValueId, known: &[Known<'a>]) -> Operation<'a> {
         let node = &plan.nodes[id];
-        let operand =
-            |&i: &ValueId| Operand { ty: &plan.nodes[i].ty, known: known[i], spread: Spread::of(plan, i) };
+        let operand = |&i: &ValueId| Operand {
+            ty: &plan.nodes[i].ty,
+            known: known[i],
+            spread: Spread::of(plan, i),
+            is_static: is_static(plan, i),
+        };
         Operation {
             op: &node.op,
             operands: node.inputs.iter().map(operand).collect(),
@@ -93,7 +100,7 @@ impl<'a> Operation<'a> {
 
     /// On operands of these types that nobody knows.
     pub fn of_types(op: &'a Op, operands: &[&'a Type], result: &'a Type) -> Operation<'a> {
-        let nobody = |&ty: &&'a Type| Operand { ty, known: Known::Nobody, spread: None };
+        let nobody = |&ty: &&'a Type| Operand { ty, known: Known::Nobody, spread: None, is_static: false };
         let operands: Vec<_> = operands.iter().map(nobody).collect();
         let alike = (0..operands.len()).collect();
         Operation { op, operands, alike, result, form: None, cut: None, node: 0 }

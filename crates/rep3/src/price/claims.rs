@@ -8,6 +8,8 @@ use super::proofs::{self, Extension, Stated};
 pub struct Claims {
     /// About each party.
     pub stated: [Stated; 3],
+    /// Whether there are results of layers with tags.
+    pub tagged: bool,
     /// Bytes of all columns, which every party remembers until they are verified.
     pub bytes: u64,
     /// Of these, those of ring elements; of a matrix product, an item of the extension ring for each place of its inner dimension.
@@ -54,6 +56,16 @@ impl Claims {
         }
     }
 
+    /// Products of layers with tags, with so many elements of the first operand and the result: items for `places` of the inner dimensions
+    /// and columns are made of them.
+    pub(super) fn tagged(&mut self, places: usize, [first, result]: [usize; 2]) {
+        self.bytes += proofs::tagged_bytes(first, result);
+        if result > 0 {
+            self.tagged = true;
+            self.ring_bytes += (places * Extension::Ring.bytes()) as u64;
+        }
+    }
+
     /// Join others.
     pub(super) fn add(&mut self, other: Claims) {
         for (stated, other) in self.stated.iter_mut().zip(other.stated) {
@@ -62,13 +74,14 @@ impl Claims {
             stated.ring.extend(other.ring);
             stated.depth += other.depth;
         }
+        self.tagged |= other.tagged;
         self.bytes += other.bytes;
         self.ring_bytes += other.ring_bytes;
     }
 
     /// What verifying them costs.
     pub fn verification(&self) -> Talk {
-        proofs::verification(&self.stated)
+        proofs::verification(&self.stated, self.tagged)
     }
 }
 
@@ -149,6 +162,12 @@ impl Moves {
     /// With matrix products of inner dimension `depth` in all, with so many elements of both operands and the result.
     pub fn stating_products(mut self, depth: usize, elements: [usize; 3]) -> Moves {
         self.last().claims.products(depth, elements);
+        self
+    }
+
+    /// With products of layers with tags.
+    pub fn stating_tagged(mut self, places: usize, elements: [usize; 2]) -> Moves {
+        self.last().claims.tagged(places, elements);
         self
     }
 

@@ -338,13 +338,17 @@ impl Setting {
         in_pieces(blocks)
     }
 
-    /// Products of a linear operation, reshared: proved as inner products as long as the inner dimension, or element by element.
-    pub fn products(&self, products: &Products, bits: u32) -> Moves {
-        in_pieces(self.limits.parts(self.security, products).map(|part| {
+    /// Products of a linear operation, reshared: proved by tags, as inner products as long as the inner dimension, or element by element.
+    pub fn products(&self, products: &Products, bits: u32, tagged: bool) -> Moves {
+        let tagged = tagged && products.weight_len() > 0;
+        in_pieces(self.limits.parts(self.security, products, tagged).map(|part| {
             let part = products.with_units(part.len());
             let [x, w, y] = [part.input_len(), part.weight_len(), part.output_len()];
             let moves = Moves::reshare(y as u64, bits).multiplying(part.macs());
             match by_element(part.shape) {
+                _ if tagged => {
+                    moves.stating_tagged(part.count * (depth(part.shape) + part.columns()), [x, y])
+                }
                 Some(depth) => moves.stating(Extension::Ring, [y as u64; 3], depth),
                 // once for every product of a batch
                 None => moves.stating_products(part.count * depth(part.shape), [x, w, y]),

@@ -25,6 +25,11 @@ pub fn product_bytes(first: usize, second: usize, result: usize) -> u64 {
     16 * (first as u64 + second as u64 + result as u64)
 }
 
+/// Bytes of the columns of products with tags, with so many elements of the first operand and the result.
+pub fn tagged_bytes(first: usize, result: usize) -> u64 {
+    16 * (first as u64 + result as u64)
+}
+
 /// The terms of an element where matrix products are proved element by element, as sums of products; else none. Rows and columns
 /// combined leave an element of the extension ring for every place of the inner dimension, which pays where they are many.
 pub fn by_element(shape: LinearShape) -> Option<usize> {
@@ -343,13 +348,15 @@ pub fn folds(shapes: &[Shapes; 3]) -> usize {
     shapes.iter().map(Shapes::folds).max().unwrap_or(0)
 }
 
-/// What one verification of these statements costs; `stated[i]` are those about party i. Nothing where nothing is stated.
-pub fn verification(stated: &[Stated; 3]) -> Talk {
+/// What one verification of these statements costs; `stated[i]` are those about party i. With results of layers that have tags their difference is
+/// compared: two elements to the party before. Nothing where nothing is stated.
+pub fn verification(stated: &[Stated; 3], tagged: bool) -> Talk {
     let shapes = Shapes::of(stated);
-    let folds = folds(&shapes);
+    let folds = folds(&shapes).max(usize::from(tagged));
     if folds == 0 {
         return Talk::default();
     }
+    let difference = if tagged { 2 * Extension::Ring.bytes() } else { 0 };
     let sent = [0, 1, 2].map(|id| {
         let [own, ahead, behind] = [0, 1, 2].map(|i| &shapes[(id + i) % 3]);
         let messages: usize = (0..folds).map(|k| own.message_bytes(k)).sum();
@@ -362,7 +369,7 @@ pub fn verification(stated: &[Stated; 3]) -> Talk {
         let signals = (folds - 1) + 2;
         let last = ahead.final_bytes() + behind.final_bytes();
         // halves of seeds: one to each of two provers, then the other one, and what it was told itself
-        (messages + challenges + signals + last) as u64 + 6 * SEED
+        (messages + challenges + signals + last + difference) as u64 + 6 * SEED
     });
     Talk { sent, rounds: 2 * folds as u64 + 2 }
 }

@@ -65,7 +65,7 @@ fn counted(plan: &Plan, Setting { security, limits }: Setting) -> (Vec<Talk>, Ta
     let x = edges(Ring::new(18), N);
     let parties = three(security, |cx| {
         cx.limits = limits;
-        let weights = SharedWeights::new(plan, cx.device, cx.id, security, BTreeMap::new()).unwrap();
+        let weights = SharedWeights::new(cx, plan, BTreeMap::new()).unwrap();
         let inputs = [(0, share(cx.id, Ring::new(20), &x))].into();
         let given = Given { inputs, ..Given::default() };
         let outcome = Evaluator::new(plan, &weights).run(cx, given, &mut |_| ()).unwrap();

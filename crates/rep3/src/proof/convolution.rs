@@ -8,8 +8,8 @@ use super::extension::Extension;
 use super::galois::{DEGREE, Gr, product, reduce};
 use super::products;
 use privet_family::Secret;
-use privet_kernels::Device;
 use privet_kernels::fold::RINGS;
+use privet_kernels::{Device, LinearShape};
 use privet_prg::Prg;
 use privet_ring::Conv2d;
 use std::ops::Range;
@@ -32,8 +32,18 @@ pub(super) struct Lines {
 }
 
 impl Rows {
+    /// Of one product.
+    pub fn of(shape: LinearShape, prg: &mut Prg) -> Rows {
+        match shape {
+            LinearShape::MatMulT { m, .. } | LinearShape::MatMul { m, .. } => {
+                Rows::Each(products::some(prg, m))
+            }
+            LinearShape::Conv2d(c) => Rows::draw(&c, prg),
+        }
+    }
+
     /// Of a convolution.
-    pub fn draw(c: &Conv2d, prg: &mut Prg) -> Rows {
+    fn draw(c: &Conv2d, prg: &mut Prg) -> Rows {
         let [height, width] = c.output();
         let mut some = |n| products::some(prg, n);
         match Lines::is_cheaper(c) {

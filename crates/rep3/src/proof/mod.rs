@@ -15,6 +15,7 @@ mod outer;
 mod products;
 mod rest;
 mod roles;
+mod tags;
 mod tensor;
 #[cfg(test)]
 mod tests;
@@ -26,12 +27,13 @@ mod words;
 use crate::PartyId;
 #[cfg(test)]
 use crate::price::proofs::Stated;
-use crate::price::proofs::{batch_bytes, numbers_bytes, product_bytes};
+use crate::price::proofs::{batch_bytes, numbers_bytes, product_bytes, tagged_bytes};
 pub(crate) use column::{Column, Operand};
 pub(crate) use mask::Mask;
 use privet_ring::Ring;
 pub(crate) use products::ProductClaim;
 pub(crate) use rest::Rest;
+pub(crate) use tags::{TaggedClaim, Tags};
 pub(crate) use under_way::UnderWay;
 
 /// What a cheating prover does with its statements once it knows its coefficients' seed, for tests.
@@ -149,8 +151,16 @@ pub(crate) struct Claim {
 pub(crate) struct Transcript {
     claims: Vec<Claim>,
     products: Vec<ProductClaim>,
+    tagged: Vec<TaggedClaim>,
     /// Of all columns, whatever this party's view of them.
     bytes: u64,
+}
+
+/// What is verified at a time.
+struct Taken {
+    claims: Vec<Claim>,
+    products: Vec<ProductClaim>,
+    tagged: Vec<TaggedClaim>,
 }
 
 impl Transcript {
@@ -190,7 +200,7 @@ impl Transcript {
     #[cfg(test)]
     pub fn stated(mut self, id: PartyId) -> ([Stated; 3], u64) {
         let bytes = self.bytes;
-        let (claims, products) = self.take();
+        let Taken { claims, products, .. } = self.take();
         (batch::Batches::sort(id, claims, &products).0.map(|batches| batches.stated()), bytes)
     }
 
@@ -214,10 +224,20 @@ impl Transcript {
         }
     }
 
+    /// Remember results of a layer with tags. Panics where a length is not what the shape says.
+    pub fn push_tagged(&mut self, claim: TaggedClaim) {
+        let (products, lens) = (claim.products, [claim.x.len(), claim.z.len()]);
+        assert_eq!(lens, [products.input_len(), products.output_len()], "elements of a product");
+        self.bytes += tagged_bytes(lens[0], lens[1]);
+        if lens[1] > 0 {
+            self.tagged.push(claim);
+        }
+    }
+
     /// Everything, and nothing is left.
-    fn take(&mut self) -> (Vec<Claim>, Vec<ProductClaim>) {
-        self.bytes = 0;
-        (std::mem::take(&mut self.claims), std::mem::take(&mut self.products))
+    fn take(&mut self) -> Taken {
+        let Transcript { claims, products, tagged, bytes: _ } = std::mem::take(self);
+        Taken { claims, products, tagged }
     }
 
     /// Bytes of all columns since the last verification.

@@ -74,14 +74,9 @@ struct Coefficients {
 }
 
 impl Coefficients {
-    fn draw(shape: LinearShape, prg: &mut Prg) -> Coefficients {
-        let (rows, columns) = match shape {
-            LinearShape::MatMulT { m, n, .. } | LinearShape::MatMul { m, n, .. } => {
-                (Rows::Each(some(prg, m)), n)
-            }
-            LinearShape::Conv2d(c) => (Rows::draw(&c, prg), c.out_channels),
-        };
-        Coefficients { rows, columns: some(prg, columns) }
+    fn draw(products: Products, prg: &mut Prg) -> Coefficients {
+        let rows = Rows::of(products.shape, prg);
+        Coefficients { rows, columns: some(prg, products.columns()) }
     }
 }
 
@@ -190,8 +185,8 @@ impl Combined {
         let mut prg = seed.stream();
         let each = claims.iter().flat_map(|claim| (0..claim.products.count).map(move |_| claim));
         let products: Vec<_> = each
-            .map(|ProductClaim { ring, products: Products { shape, .. }, .. }| {
-                (*ring, depth(*shape), Coefficients::draw(*shape, &mut prg))
+            .map(|ProductClaim { ring, products, .. }| {
+                (*ring, depth(products.shape), Coefficients::draw(*products, &mut prg))
             })
             .collect();
         let words: usize = claims.iter().map(|claim| claim.x.own.len() + claim.w.own.len()).sum();
@@ -333,7 +328,7 @@ impl Product {
 }
 
 /// The first operand's rows combined: for every place of the inner dimension, the sum of `a_r X_r`, added to what stands there.
-fn first(device: &dyn Device, shape: LinearShape, x: &[u64], rows: &Rows, out: &mut [Gr]) {
+pub(super) fn first(device: &dyn Device, shape: LinearShape, x: &[u64], rows: &Rows, out: &mut [Gr]) {
     match shape {
         LinearShape::MatMulT { k, .. } | LinearShape::MatMul { k, .. } => {
             device.fold().rows_combine(x, [k, 1], rows.each(), out);
@@ -343,7 +338,7 @@ fn first(device: &dyn Device, shape: LinearShape, x: &[u64], rows: &Rows, out: &
 }
 
 /// The second operand's columns combined, added to what stands there.
-fn second(device: &dyn Device, shape: LinearShape, w: &[u64], bits: &[u64], out: &mut [Gr]) {
+pub(super) fn second(device: &dyn Device, shape: LinearShape, w: &[u64], bits: &[u64], out: &mut [Gr]) {
     match shape {
         LinearShape::MatMulT { k, .. } => device.fold().rows_combine(w, [k, 1], bits, out),
         LinearShape::MatMul { n, .. } => device.fold().rows_combine(w, [1, n], bits, out),
@@ -360,12 +355,23 @@ fn second(device: &dyn Device, shape: LinearShape, w: &[u64], bits: &[u64], out:
 /// The result's elements combined.
 fn result(device: &dyn Device, shape: LinearShape, s: &[u64], c: &Coefficients) -> Gr {
     let mut columns = vec![Gr::ZERO; c.columns.len()];
-    match shape {
-        LinearShape::MatMulT { n, .. } | LinearShape::MatMul { n, .. } => {
-            device.fold().rows_combine(s, [n, 1], c.rows.each(), &mut columns);
-        }
-        LinearShape::Conv2d(conv) => convolution::result(device, &conv, s, &c.rows, &mut columns),
-    }
+    columns_of_result(device, shape, s, &c.rows, &mut columns);
     device.fold().weigh(&mut columns, &c.columns);
     columns.into_iter().fold(Gr::ZERO, Gr::add)
+}
+
+/// The result's rows combined: for every column, added to what stands there.
+pub(super) fn columns_of_result(
+    device: &dyn Device,
+    shape: LinearShape,
+    s: &[u64],
+    rows: &Rows,
+    out: &mut [Gr],
+) {
+    match shape {
+        LinearShape::MatMulT { n, .. } | LinearShape::MatMul { n, .. } => {
+            device.fold().rows_combine(s, [n, 1], rows.each(), out);
+        }
+        LinearShape::Conv2d(conv) => convolution::result(device, &conv, s, rows, out),
+    }
 }

@@ -4,12 +4,14 @@ use super::batch::Batches;
 use super::drawn::Drawn;
 use super::fold::Masks;
 use super::products::{CommonFolds, ProductClaim};
+use super::tags::{Difference, TaggedClaim};
 use super::verification::Verification;
+use super::verify::Refused;
 use super::verify::Told;
 use crate::context::Awaited;
 use crate::price::proofs::Shapes;
-use crate::{Party, PartyId, RunError};
-use privet_prg::Seed;
+use crate::{Party, RunError};
+use privet_prg::{Prg, Seed};
 
 /// A verification whose last messages are sent, and nobody's answers read yet.
 pub(crate) struct UnderWay {
@@ -30,7 +32,7 @@ enum Stage {
     /// What is left of both proofs that this party checks.
     LastValues(Box<Verification>),
     /// Whether both hold, or whose does not.
-    Verdicts { refused: Option<PartyId> },
+    Verdicts { refused: Option<Refused> },
 }
 
 /// All that there is before coefficients are known, in the order of [`super::roles::Roles`].
@@ -38,6 +40,8 @@ pub(super) struct Begun {
     pub batches: [Batches; 3],
     pub shapes: [Shapes; 3],
     pub products: Vec<ProductClaim>,
+    /// Results of layers with tags, and what masks their differences; nothing where there are none.
+    pub tagged: Option<(Vec<TaggedClaim>, [Prg; 2])>,
     pub in_common: CommonFolds,
     pub drawn: [Drawn; 2],
     pub masks: [[Masks; 3]; 2],
@@ -75,7 +79,7 @@ impl UnderWay {
                 Stage::values(party, 0, all.into(), values, told)?
             }
             Stage::Values { k, mut all, told } => {
-                let of_prev = party.heard_values(&all, k, got, &told)?;
+                let of_prev = party.heard_values(&mut all, k, got, &told)?;
                 if k + 1 < all.folds() {
                     let awaited = party.tell_challenges(&all, k)?;
                     (Stage::Challenges { k, all, of_prev }, awaited)
@@ -86,12 +90,12 @@ impl UnderWay {
                 }
             }
             Stage::Challenges { k, mut all, of_prev } => {
-                let told = party.heard_challenges(got)?;
+                let told = party.heard_challenges(&mut all, k, got)?;
                 let values = all.go_on(party.device, k, &of_prev, &told.challenges());
                 Stage::values(party, k + 1, all, values, told)?
             }
-            Stage::LastValues(all) => {
-                let (awaited, refused) = party.tell_verdicts(&all, &got)?;
+            Stage::LastValues(mut all) => {
+                let (awaited, refused) = party.tell_verdicts(&mut all, got)?;
                 (Stage::Verdicts { refused }, awaited)
             }
             Stage::Verdicts { .. } => unreachable!("they come last"),
@@ -117,7 +121,7 @@ impl Stage {
 impl Begun {
     /// With the seed of the own proof's coefficients: all three proofs, and the own one's first values.
     fn learn(self, party: &mut Party, seed: &Seed) -> (Verification, Vec<u8>) {
-        let Begun { batches, shapes, products, in_common, drawn, masks } = self;
+        let Begun { batches, shapes, products, tagged, in_common, drawn, masks } = self;
         let [own, next, prev] = batches;
         #[cfg(test)]
         let own = match party.adapt.take() {
@@ -126,6 +130,10 @@ impl Begun {
         };
         let mut shapes = shapes.into_iter();
         let proved = [own, next, prev].map(|batches| (batches, shapes.next().expect("three shapes")));
-        Verification::new(party.device, seed, drawn, proved, masks, products, in_common)
+        let (mut all, values) =
+            Verification::new(party.device, seed, drawn, proved, masks, products, in_common);
+        all.difference = tagged
+            .map(|(claims, masks)| Difference::of(party.device, &claims, &all.coefficients(seed), masks));
+        (all, values)
     }
 }

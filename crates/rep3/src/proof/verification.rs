@@ -8,6 +8,7 @@ use super::fold::Masks;
 use super::galois::Gr;
 use super::products::{Combined, CommonFolds, ProductClaim};
 use super::roles::{Roles, Stated};
+use super::tags::Difference;
 use crate::mutation;
 use crate::price::proofs::Shapes;
 use privet_kernels::{Device, in_two};
@@ -23,6 +24,10 @@ pub(super) struct Verification {
     folds: usize,
     bits: Roles<Gf>,
     ring: Roles<Gr>,
+    /// Of layers with tags, if there are some.
+    pub difference: Option<Difference>,
+    /// Whether what the party after opened of it says that it is 0.
+    pub is_zero: bool,
 }
 
 /// What a proof is of: the statements, and the shape that it has.
@@ -67,12 +72,28 @@ impl Verification {
             },
         );
         values.extend(of_ring);
-        (Verification { drawn, shapes, folds, bits, ring }, values)
+        (Verification { drawn, shapes, folds, bits, ring, difference: None, is_zero: true }, values)
+    }
+
+    /// The seed of the coefficients that all three proofs have in common; the own proof's is this.
+    pub fn coefficients(&self, own: &Seed) -> Seed {
+        let [next, prev] = self.drawn.each_ref().map(Drawn::seed);
+        common_coefficients([own, &next, &prev])
+    }
+
+    /// Bytes of the difference in the messages after the values of fold `k`, and in those that follow.
+    pub fn difference_bytes(&self, k: usize) -> usize {
+        if k == 0 && self.difference.is_some() { Difference::BYTES } else { 0 }
     }
 
     /// Folds of all three proofs: as many as the longest one has.
     pub fn folds(&self) -> usize {
         self.folds
+    }
+
+    /// The last fold; the first one where there is none, and nothing but a difference of tags is compared.
+    pub fn last_fold(&self) -> usize {
+        self.folds.saturating_sub(1)
     }
 
     /// Go on after fold `k`, with the values of the party before and the challenges of the own proof. Gives the own proof's next values.

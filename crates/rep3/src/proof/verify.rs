@@ -1,9 +1,11 @@
 //! The rounds in which the three parties prove their messages to each other, all at once.
 
+use super::Taken;
 use super::batch::{Batches, Role};
 use super::drawn::{Drawn, sum};
 use super::fold::Masks;
 use super::products::{CommonFolds, ProductClaim};
+use super::tags::{Difference, TaggedClaim};
 use super::under_way::{Begun, UnderWay};
 use super::verification::Verification;
 use crate::context::Awaited;
@@ -56,16 +58,16 @@ impl Party<'_> {
         self.note_remembered();
         let Some(transcript) = &mut self.transcript else { return Ok(()) };
         let bytes = transcript.bytes();
-        let (claims, products) = transcript.take();
+        let Taken { claims, products, tagged } = transcript.take();
         if mutation::active("nothing-proved") {
             return Ok(());
         }
         let (batches, shapes) = Batches::sort(self.id, claims, &products);
-        if folds(&shapes) == 0 {
+        if folds(&shapes) == 0 && tagged.is_empty() {
             return Ok(());
         }
         let begun = self.counted_as_checks(|party| {
-            let begun = party.begun(batches, shapes, products);
+            let begun = party.begun(batches, shapes, products, tagged);
             UnderWay::begin(party, begun, bytes)
         })?;
         self.under_way.push(begun);
@@ -132,15 +134,25 @@ impl Party<'_> {
     }
 
     /// What a verification begins with. All parties are to give the same shapes.
-    fn begun(&mut self, batches: [Batches; 3], shapes: [Shapes; 3], products: Vec<ProductClaim>) -> Begun {
+    fn begun(
+        &mut self,
+        batches: [Batches; 3],
+        shapes: [Shapes; 3],
+        products: Vec<ProductClaim>,
+        tagged: Vec<TaggedClaim>,
+    ) -> Begun {
         let in_common = CommonFolds::of(&shapes, &products);
         let shared = self.draw();
         let masks = self.draw_masks();
+        let tagged = (!tagged.is_empty()).then(|| {
+            let streams = self.draw();
+            (tagged, [streams.own, streams.next])
+        });
         let (batches, shapes) = (self.rotated(batches), self.rotated(shapes));
         let [_, of_next, of_prev] = &shapes;
         let of_next = Drawn::new(Role::Before, of_next.clone(), shared.own);
         let of_prev = Drawn::new(Role::After, of_prev.clone(), shared.next);
-        Begun { batches, shapes, products, in_common, drawn: [of_next, of_prev], masks }
+        Begun { batches, shapes, products, tagged, in_common, drawn: [of_next, of_prev], masks }
     }
 
     /// Round 1: half of the seed of its coefficients to each prover. Before all that takes time: then the parties wait once and not twice.
@@ -179,30 +191,36 @@ impl Party<'_> {
         let [of_next, of_prev] = told_again(all, k);
         let lens = (
             all.drawn[1].shapes.message_bytes(k) + told.after.len() + of_prev.len(),
-            told.before.len() + of_next.len(),
+            told.before.len() + of_next.len() + all.difference_bytes(k),
         );
         let mut to_next = values;
         to_next.extend([&of_next[..], &told.before].concat());
-        let to_prev = [&of_prev[..], &told.after].concat();
+        let mut to_prev =
+            all.difference.as_ref().filter(|_| k == 0).map(Difference::tells).unwrap_or_default();
+        to_prev.extend([&of_prev[..], &told.after].concat());
         self.tell("proof: values", Messages { prev: to_prev, next: to_next }, lens)
     }
 
     /// The values of fold `k` of the party before. What it and the party after tell again is what it should be.
     pub(super) fn heard_values(
         &mut self,
-        all: &Verification,
+        all: &mut Verification,
         k: usize,
         mut got: Messages,
         told: &Told,
     ) -> Result<Vec<u8>, RunError> {
         let again = told_again(all, k);
         let from_prev = got.prev.split_off(all.drawn[1].shapes.message_bytes(k));
+        let from_next = got.next.split_off(all.difference_bytes(k));
         let (after, of_prev) = from_prev.split_at(told.after.len());
-        let (before, of_next) = got.next.split_at(told.before.len());
+        let (before, of_next) = from_next.split_at(told.before.len());
         self.agree(before, &told.before)?;
         self.agree(after, &told.after)?;
         self.told_alike(self.id.prev(), of_prev, &again[1])?;
         self.told_alike(self.id.next(), of_next, &again[0])?;
+        if let (0, Some(difference)) = (k, &mut all.difference) {
+            difference.hears(&got.next);
+        }
         Ok(got.prev)
     }
 
@@ -210,47 +228,81 @@ impl Party<'_> {
     pub(super) fn tell_challenges(&mut self, all: &Verification, k: usize) -> Result<Awaited, RunError> {
         let [_, of_prev] = &all.drawn;
         let out = Messages { prev: of_prev.tells(k + 1), next: vec![HERE] };
-        self.tell("proof: challenge", out, (1, all.shapes.challenge_bytes(k + 1)))
+        self.tell_and_open(all, k, "proof: challenge", out, (1, all.shapes.challenge_bytes(k + 1)))
     }
 
     /// Its own verifier's answer to this party.
-    pub(super) fn heard_challenges(&mut self, got: Messages) -> Result<Told, RunError> {
+    pub(super) fn heard_challenges(
+        &mut self,
+        all: &mut Verification,
+        k: usize,
+        got: Messages,
+    ) -> Result<Told, RunError> {
+        let got = opened(all, k, got);
         self.present(self.id.prev(), &got.prev)?;
         Ok(Told { before: vec![], after: got.next })
+    }
+
+    /// [`Party::tell`] what comes after the values of fold `k`. After those of the first one each party opens to the party before what it has of the
+    /// difference of tags: by then it was reshared, so that nobody can choose its component by the others'.
+    fn tell_and_open(
+        &mut self,
+        all: &Verification,
+        k: usize,
+        what: &str,
+        mut out: Messages,
+        (prev, next): (usize, usize),
+    ) -> Result<Awaited, RunError> {
+        if let (0, Some(difference)) = (k, &all.difference) {
+            self.opened_tags = true;
+            out.prev = [difference.opens(), out.prev].concat();
+        }
+        self.tell(what, out, (prev, next + all.difference_bytes(k)))
     }
 
     /// Round 3: the verifiers of each proof compare what is left of it.
     pub(super) fn tell_last_values(&mut self, all: &Verification) -> Result<Awaited, RunError> {
         let [of_next, of_prev] = all.drawn.each_ref().map(|drawn| drawn.shapes.final_bytes());
         let [to_prev, to_next] = all.finish();
-        self.tell("proof: last values", Messages { prev: to_prev, next: to_next }, (of_next, of_prev))
+        let out = Messages { prev: to_prev, next: to_next };
+        self.tell_and_open(all, all.last_fold(), "proof: last values", out, (of_next, of_prev))
     }
 
-    /// Round 4: all tell all what they found. Gives the prover whose proof this party refuses, too.
+    /// Round 4: all tell all what they found. Gives what this party refuses, too.
     pub(super) fn tell_verdicts(
         &mut self,
-        all: &Verification,
-        got: &Messages,
-    ) -> Result<(Awaited, Option<PartyId>), RunError> {
+        all: &mut Verification,
+        got: Messages,
+    ) -> Result<(Awaited, Option<Refused>), RunError> {
+        let got = opened(all, all.last_fold(), got);
         let [of_next, of_prev] = all.accepts(self.device, [&got.prev, &got.next]);
-        let accepted = [(self.id.next(), of_next), (self.id.prev(), of_prev)];
-        let refused = accepted.iter().find(|(_, accepted)| !accepted).map(|(prover, _)| *prover);
+        let accepted = [
+            (Refused::Proof(self.id.next()), of_next),
+            (Refused::Proof(self.id.prev()), of_prev),
+            (Refused::Products, all.is_zero),
+        ];
+        let refused = accepted.into_iter().find(|(_, accepted)| !accepted).map(|(what, _)| what);
         let verdict = || vec![if refused.is_some() { REFUSED } else { HERE }];
         let out = Messages { prev: verdict(), next: verdict() };
         Ok((self.tell("proof: verdicts", out, (1, 1))?, refused))
     }
 
-    /// Nothing but that ends the run of a party that `refused` a proof, whatever it heard.
+    /// Nothing but that ends the run of a party that `refused` something, whatever it heard.
     pub(super) fn heard_verdicts(
         &mut self,
         got: Result<Messages, RunError>,
-        refused: Option<PartyId>,
+        refused: Option<Refused>,
     ) -> Result<(), RunError> {
         let (next, prev) = (self.id.next(), self.id.prev());
-        if let Some(prover) = refused {
-            let verifier = if prover == next { prev } else { next };
+        if let Some(refused) = refused {
             let (step, layer) = self.place();
-            return Err(RunError::Dishonest { prover, verifier, step, layer });
+            return Err(match refused {
+                Refused::Proof(prover) => {
+                    let verifier = if prover == next { prev } else { next };
+                    RunError::Dishonest { prover, verifier, step, layer }
+                }
+                Refused::Products => RunError::Products { before: prev, after: next, step, layer },
+            });
         }
         let got = got?;
         for (peer, byte) in [(prev, &got.prev), (next, &got.next)] {
@@ -288,6 +340,25 @@ impl Party<'_> {
         let (step, layer) = self.place();
         Err(RunError::Refused { peer, step, layer })
     }
+}
+
+/// What a party does not accept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// The proof of this party.
+    Proof(PartyId),
+    /// Products of layers with tags, which any other party may have changed.
+    Products,
+}
+
+/// What came after the values of fold `k`, less what the party after opened of the difference of tags.
+fn opened(all: &mut Verification, k: usize, mut got: Messages) -> Messages {
+    let rest = got.next.split_off(all.difference_bytes(k));
+    if let (0, Some(difference)) = (k, &all.difference) {
+        all.is_zero = difference.is_zero(&got.next);
+    }
+    got.next = rest;
+    got
 }
 
 /// What a verifier of the party after, and of the party before, tells it again before its values of fold `k`: what it is to report.

@@ -124,17 +124,16 @@ impl World {
         world
     }
 
-    /// Party `id` to the end of the plan.
+    /// Party `id` to the end of the plan, with what it prepares of weights before.
     pub fn evaluate(
         &self,
         id: PartyId,
         prev: &mut dyn Channel,
         next: &mut dyn Channel,
     ) -> Result<Outcome, RunError> {
-        let (i, device) = (id.index(), self.device.as_ref());
-        let weights = SharedWeights::new(&self.plan, device, id, self.security, self.weights[i].clone())?;
-        let mut cx = Party::new(id, self.security, device, self.keys[i].derive(0), prev, next);
-        self.beside.into_iter().for_each(|bytes| cx.verify_from(bytes));
+        let i = id.index();
+        let mut cx = self.party(id, prev, next);
+        let weights = self.prepare(&mut cx)?;
         let given = Given {
             inputs: self.inputs[i].clone(),
             states: self.states[i].clone(),
@@ -143,9 +142,34 @@ impl World {
         Evaluator::new(&self.plan, &weights).run(&mut cx, given, &mut |_| {})
     }
 
+    fn party<'a>(&'a self, id: PartyId, prev: &'a mut dyn Channel, next: &'a mut dyn Channel) -> Party<'a> {
+        let keys = self.keys[id.index()].derive(0);
+        let mut cx = Party::new(id, self.security, self.device.as_ref(), keys, prev, next);
+        self.beside.into_iter().for_each(|bytes| cx.verify_from(bytes));
+        cx
+    }
+
+    fn prepare(&self, cx: &mut Party) -> Result<SharedWeights, RunError> {
+        SharedWeights::new(cx, &self.plan, self.weights[cx.id().index()].clone())
+    }
+
     /// All parties; each one's links are dropped when it is done.
     pub fn run(&self, mesh: Mesh) -> [Result<Outcome, RunError>; 3] {
         parties(mesh, |id, prev, next| self.evaluate(id, prev, next))
+    }
+
+    /// What each party sends before a sound run: what is prepared of weights.
+    pub fn prepared(&self) -> [Vec<Sent>; 3] {
+        let mut mesh = Mesh::new(3);
+        let log = mesh.record();
+        parties(mesh, |id, prev, next| drop(self.prepare(&mut self.party(id, prev, next)).unwrap()));
+        three(log.all())
+    }
+
+    /// Of what each party sent what was not prepared before.
+    pub fn of_run(&self, logs: [Vec<Sent>; 3]) -> [Vec<Sent>; 3] {
+        let mut prepared = self.prepared().into_iter();
+        logs.map(|mut sent| sent.split_off(prepared.next().map_or(0, |sent| sent.len())))
     }
 
     /// What each party sends in a sound run.

@@ -45,7 +45,7 @@ fn many_images() -> LinearShape {
     let shape = conv(1, [1, 2], [1, 0, 0, 2], [1, 1]);
     let LinearShape::Conv2d(c) = shape else { unreachable!("a convolution") };
     let c = Conv2d { batch: 300, ..c };
-    assert!(Rows::draw(&c, &mut Seed::from_bytes([1; 16]).stream()).are_products());
+    assert!(Rows::of(LinearShape::Conv2d(c), &mut Seed::from_bytes([1; 16]).stream()).are_products());
     LinearShape::Conv2d(c)
 }
 

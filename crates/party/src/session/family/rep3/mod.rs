@@ -267,7 +267,7 @@ impl Family for Rep3 {
         let mut cx = Party::new(self.me, self.security, device, keys.derive(WEIGHTS), prev, next);
         cx.enter(0, "session");
         cx.compare("shared weights", weights.digests)?;
-        let weights = SharedWeights::new(&self.plan, device, self.me, self.security, weights.shares)?;
+        let weights = SharedWeights::new(&mut cx, &self.plan, weights.shares)?;
         self.open = Some(OpenSession { id, keys, weights, last: WEIGHTS, failed: 0 });
         Ok(())
     }
@@ -300,8 +300,11 @@ impl Family for Rep3 {
                     let (failed, all) = (Count::of(open.failed), Count::of(open.last));
                     job.emit(|job| Event::RunsFailed { job, failed, all });
                 }
+                let spent = self.open.as_ref().is_some_and(|open| open.weights.are_spent());
                 if is_a_finding(&e) {
                     job.emit(|job| Event::Deviation { job, reason: e.why() });
+                    self.close();
+                } else if spent {
                     self.close();
                 }
                 return Err(e.into());

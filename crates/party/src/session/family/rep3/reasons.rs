@@ -62,6 +62,19 @@ impl Why for RunError {
                 layer = Name::of(layer),
                 verifier = party(verifier),
             ),
+            RunError::Products { before, after, step: at, layer } => reason!(
+                "rep3.products",
+                "products with shared weights before step {step} (layer {layer}) are not what the weights' tags say: {before}, \
+                 {after} or a link to one of them is at fault, the one that the log of the other names as well",
+                before = party(before),
+                after = party(after),
+                step = step(at),
+                layer = Name::of(layer),
+            ),
+            RunError::Spent => reason!(
+                "rep3.spent",
+                "a run of this session ended during its verification, and weights' tags serve no longer: start a new session"
+            ),
             RunError::Challenge { before, after, step: at, layer } => reason!(
                 "rep3.challenge",
                 "{before} and {after} sent different challenges before step {step} (layer {layer}): one of them, or a link, does \

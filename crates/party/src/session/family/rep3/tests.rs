@@ -1,5 +1,6 @@
 use super::*;
 use crate::session::control::Amount;
+use privet_net::mem;
 use privet_plan::ir::{Op, Output, PLAN_VERSION, Type};
 use privet_prg::Seed;
 
@@ -18,17 +19,15 @@ fn party() -> Rep3 {
         updates: vec![],
     });
     let (me, device) = (PartyId::ALL[0], privet_kernels::cpu(1));
-    let weights =
-        SharedWeights::new(&plan, device.as_ref(), me, Security::Malicious, BTreeMap::new()).unwrap();
     let [own, next, common] = [1, 2, 3].map(|b| Seed::from_bytes([b; 16]));
+    let keys = Keys { own, next, common };
+    // of no weights: nothing is sent
+    let [(mut prev, _), (mut next, _)] = [mem::pair(), mem::pair()];
+    let mut cx =
+        Party::new(me, Security::Malicious, device.as_ref(), keys.derive(WEIGHTS), &mut prev, &mut next);
+    let weights = SharedWeights::new(&mut cx, &plan, BTreeMap::new()).unwrap();
     let mut party = Rep3::new(me, Security::Malicious, plan, device);
-    party.open = Some(OpenSession {
-        id: Id::fresh(),
-        keys: Keys { own, next, common },
-        weights,
-        last: WEIGHTS,
-        failed: 0,
-    });
+    party.open = Some(OpenSession { id: Id::fresh(), keys, weights, last: WEIGHTS, failed: 0 });
     party
 }
 

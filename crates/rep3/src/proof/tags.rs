@@ -1,0 +1,261 @@
+//! Layers whose weights are of the session: a tag that the parties make once says what their products have to be (docs/rep3.md,
+//! section 6, *Tags of weights*).
+//!
+//! Let column c of the weights be W_c. The parties share a random coefficient b_c of the small set for each, which nobody knows: the
+//! layer's *key*. Once a session they compute shares of its *tag* `T = sum over c of b_c W_c`, an item for each place of the inner dimension, and
+//! prove that. Of a run with inputs X and results Z let `x = sum over rows r of a_r X_r` and `z_c = sum over r of a_r Z_rc`, for
+//! random a_r that nobody knew before all messages were in. Then
+//!
+//! `sum over places of x T - sum over c of b_c z_c = 0`
+//!
+//! where every result is right. All four are shared, so each party has a summand of the difference. An error in Z changes it by a
+//! combination of that error with the key, which no party knows.
+
+use super::convolution::Rows;
+use super::extension::Extension;
+use super::galois::{DEGREE, Gr, inner, reduce_to, shift};
+use super::products::{self, ProductClaim, columns_of_result, first, second};
+use crate::price::proofs::{self, depth};
+use crate::{Party, RunError, Share, mutation};
+use privet_family::{Products, Secret};
+use privet_kernels::fold::Powers;
+use privet_kernels::{Device, LinearShape};
+use privet_prg::{Domain, Prg, Seed};
+use privet_ring::Ring;
+use std::ops::Range;
+use std::sync::Arc;
+use subtle::ConstantTimeEq;
+
+/// Words of an element of the small set, and of its products with words: others are 0.
+const SMALL: usize = proofs::Extension::Ring.random_bits() as usize;
+
+/// A party's share of a layer's key and tag: components i and i + 1 of both.
+pub(crate) struct Tags {
+    /// Coefficients of all columns, those of one product after those of another; the bits of elements of the small set.
+    key: [Secret; 2],
+    /// Of the tag component i, and the sum of both: an element for every place.
+    own: Secret,
+    both: Secret,
+}
+
+impl Tags {
+    /// Of this second operand. One round; what was sent is left to be proved.
+    pub fn make(cx: &mut Party, ring: Ring, all: Products, w: &Share) -> Result<Tags, RunError> {
+        let mut streams = cx.draw();
+        let key = |stream: &mut Prg| Secret::new(products::some(stream, all.count * all.columns()));
+        let key = [key(&mut streams.own), key(&mut streams.next)];
+        let summand =
+            combined(cx.device, ring, all, [(&w.own, &key[0]), (&w.next, &key[0]), (&w.own, &key[1])]);
+        let layout = Layout::of(all);
+        let (tag, masks) = cx.reshare("tags", ring, layout.rows(&summand))?;
+        if let (Some(transcript), Some(masks)) = (&mut cx.transcript, masks) {
+            let key = layout.key(all, &key);
+            let (x, w) = if layout.transposed { (w.clone(), key) } else { (key, w.clone()) };
+            let (before, after) = (masks.before.into(), masks.after.into());
+            transcript.push_products(ProductClaim {
+                ring,
+                products: layout.products,
+                x,
+                w,
+                bias: None,
+                before,
+                after,
+            });
+        }
+        let [own, next] = [&tag.own, &tag.next].map(|component| layout.items(component));
+        let both = own.iter().zip(next.iter()).map(|(a, b)| a.wrapping_add(*b)).collect();
+        Ok(Tags { key, own, both })
+    }
+
+    /// Those at these places.
+    fn at(&self, places: Range<usize>) -> [&[Gr]; 2] {
+        [&self.own, &self.both].map(|tag| &tag.as_chunks().0[places.clone()])
+    }
+}
+
+/// The sum of these words' columns, each times its coefficients, all places of one product after those of another.
+fn combined(device: &dyn Device, ring: Ring, all: Products, terms: [(&[u64], &[u64]); 3]) -> Vec<Gr> {
+    let (columns, len, places) = (all.columns(), all.shape.weight_len(), depth(all.shape));
+    let mut out = vec![Gr::ZERO; all.count * places];
+    for (i, out) in out.chunks_mut(places.max(1)).enumerate() {
+        for (words, bits) in terms {
+            second(
+                device,
+                all.shape,
+                &words[i * len..(i + 1) * len],
+                &bits[i * columns..(i + 1) * columns],
+                out,
+            );
+        }
+    }
+    out.iter_mut().for_each(|item| reduce_to(item, ring));
+    out
+}
+
+/// Making a tag as a matrix product, of the key's bits with weights as they lie: the one that its proof is about.
+struct Layout {
+    products: Products,
+    /// Whether weights are the first operand, and results stand place by place.
+    transposed: bool,
+    places: usize,
+}
+
+impl Layout {
+    fn of(all: Products) -> Layout {
+        let (shape, groups) = match all.shape {
+            LinearShape::MatMulT { k, n, .. } => (LinearShape::MatMul { m: SMALL, k: n, n: k }, 1),
+            LinearShape::MatMul { k, n, .. } => (LinearShape::MatMulT { m: k, k: n, n: SMALL }, 1),
+            LinearShape::Conv2d(c) => {
+                let (k, n) = (c.out_channels / c.groups, depth(all.shape) / c.groups);
+                (LinearShape::MatMul { m: SMALL, k, n }, c.groups)
+            }
+        };
+        let transposed = matches!(all.shape, LinearShape::MatMul { .. });
+        let places = if transposed { 1 } else { depth(all.shape) / groups };
+        Layout { products: Products { shape, count: all.count * groups }, transposed, places }
+    }
+
+    /// The key as an operand: of every product all columns' bits of one power after those of another.
+    fn key(&self, all: Products, key: &[Secret; 2]) -> Share {
+        let columns = all.count * all.columns() / self.products.count.max(1);
+        let bits = |key: &[u64]| -> Vec<u64> {
+            let of_power =
+                |columns: &[u64], t: usize| columns.iter().map(move |b| b >> t & 1).collect::<Vec<u64>>();
+            key.chunks(columns.max(1))
+                .flat_map(|columns| (0..SMALL).flat_map(move |t| of_power(columns, t)))
+                .collect()
+        };
+        Share::new(bits(&key[0]), bits(&key[1]))
+    }
+
+    /// Elements as they stand in the product's result.
+    fn rows(&self, items: &[Gr]) -> Vec<u64> {
+        let places = items.chunks(self.places);
+        places.flat_map(|items| (0..SMALL).flat_map(move |t| items.iter().map(move |item| item[t]))).collect()
+    }
+
+    /// The other way round.
+    fn items(&self, rows: &[u64]) -> Secret {
+        let mut items = Secret::new(vec![0; rows.len() / SMALL * DEGREE]);
+        for (items, rows) in items.chunks_mut(self.places * DEGREE).zip(rows.chunks(self.places * SMALL)) {
+            for (p, item) in items.as_chunks_mut::<DEGREE>().0.iter_mut().enumerate() {
+                item.iter_mut().zip(rows[p..].iter().step_by(self.places)).for_each(|(to, word)| *to = *word);
+            }
+        }
+        items
+    }
+}
+
+/// Results of a layer with tags in a run, or of some of its products or rows.
+pub(crate) struct TaggedClaim {
+    pub ring: Ring,
+    pub products: Products,
+    /// This party's share of the first operand.
+    pub x: Share,
+    /// Of the bias, an element a column, if there is one.
+    pub bias: Option<Share>,
+    /// Of the results.
+    pub z: Share,
+    pub tags: Arc<Tags>,
+    /// Which of the layer's products is the first of these.
+    pub first: usize,
+}
+
+impl TaggedClaim {
+    /// This party's summand of the difference, with coefficients of rows from `prg`.
+    fn difference(&self, device: &dyn Device, prg: &mut Prg) -> Gr {
+        let Products { shape, count } = self.products;
+        let [inputs, outputs] = [shape.input_len(), shape.output_len()];
+        let (places, columns) = (depth(shape), self.products.columns());
+        let mut sum = Gr::ZERO;
+        for i in 0..count {
+            let rows = Rows::of(shape, prg);
+            let powers = if matches!(rows, Rows::Each(_)) { Powers::Below24 } else { Powers::All };
+            let x = [&self.x.own, &self.x.next].map(|x| {
+                let mut items = vec![Gr::ZERO; places];
+                first(device, shape, &x[i * inputs..(i + 1) * inputs], &rows, &mut items);
+                items
+            });
+            let at = self.first + i;
+            let [own, both] = self.tags.at(at * places..(at + 1) * places);
+            sum = sum.add(inner(device, both, &x[0], powers)).add(inner(device, own, &x[1], powers));
+
+            let results = |z: &[u64], bias: Option<&[u64]>| {
+                let mut items = vec![Gr::ZERO; columns];
+                columns_of_result(device, shape, &z[i * outputs..(i + 1) * outputs], &rows, &mut items);
+                if let Some(bias) = bias {
+                    let total = rows.total(device);
+                    let less =
+                        |(item, b): (&mut Gr, &u64)| *item = item.sub(total.map(|a| a.wrapping_mul(*b)));
+                    items.iter_mut().zip(bias).for_each(less);
+                }
+                items
+            };
+            let bias = self.bias.as_ref();
+            let (mut z, next) = (
+                results(&self.z.own, bias.map(|b| &b.own[..])),
+                results(&self.z.next, bias.map(|b| &b.next[..])),
+            );
+            let key = self.tags.key.each_ref().map(|key| &key[at * columns..(at + 1) * columns]);
+            let mut both: Vec<Gr> = z.iter().zip(&next).map(|(a, b)| a.add(*b)).collect();
+            device.fold().weigh(&mut both, key[0]);
+            device.fold().weigh(&mut z, key[1]);
+            sum = both.into_iter().chain(z).fold(sum, Gr::sub);
+        }
+        shift(&mut sum, self.ring);
+        sum
+    }
+}
+
+/// Whether the differences of all claims add up to 0: they are reshared, and then compared two components at a time.
+pub(super) struct Difference {
+    /// Components i and i + 1.
+    own: Gr,
+    next: Gr,
+}
+
+impl Difference {
+    /// Bytes of each of its messages.
+    pub const BYTES: usize = Gr::BYTES;
+
+    /// This party's component, by coefficients from a seed that no party knew before all messages of the batch were in.
+    pub fn of(
+        device: &dyn Device,
+        claims: &[TaggedClaim],
+        coefficients: &Seed,
+        [mut own, mut next]: [Prg; 2],
+    ) -> Difference {
+        let mut prg = coefficients.derive(Domain::Common, 1).stream();
+        let mut masks = [Gr::draw(&mut own, 1), Gr::draw(&mut next, 1)];
+        mutation::mask("difference-unmasked", masks.each_mut().map(|mask| mask.as_flattened_mut()));
+        let zero = masks[0][0].sub(masks[1][0]);
+        let own = claims.iter().fold(zero, |sum, claim| sum.add(claim.difference(device, &mut prg)));
+        Difference { own, next: Gr::ZERO }
+    }
+
+    /// What the party before is sent.
+    pub fn tells(&self) -> Vec<u8> {
+        bytes(&self.own)
+    }
+
+    /// What the party after sent.
+    pub fn hears(&mut self, message: &[u8]) {
+        self.next = Gr::get(message);
+    }
+
+    /// What the party before is sent then: the third component of a sum that is 0, which that party has.
+    pub fn opens(&self) -> Vec<u8> {
+        bytes(&Gr::ZERO.sub(self.own.add(self.next)))
+    }
+
+    /// Whether the sum is 0, by what the party after opened.
+    pub fn is_zero(&self, opened: &[u8]) -> bool {
+        bool::from(opened.ct_eq(&bytes(&self.own))) || mutation::active("tags-not-checked")
+    }
+}
+
+fn bytes(element: &Gr) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(Difference::BYTES);
+    element.put(&mut bytes);
+    bytes
+}
