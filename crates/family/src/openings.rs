@@ -81,6 +81,11 @@ impl OpeningList {
         self.push(None, "", what.into(), (elements, bits), When::Run, Class::Masked);
     }
 
+    /// The same of the session, when its weights are shared.
+    pub fn masked_session(&mut self, what: impl Into<String>, elements: u64, bits: u64) {
+        self.push(None, "", what.into(), (elements, bits), When::Session, Class::Masked);
+    }
+
     /// The plan's outputs, each to its receiver: what every family reveals.
     pub fn outputs(&mut self, plan: &Plan) {
         for o in &plan.outputs {

@@ -33,8 +33,9 @@ pub struct Party<'a> {
     pub(crate) transcript: Option<Transcript>,
     /// What is being proved while the protocol goes on.
     pub(crate) under_way: Vec<UnderWay>,
-    /// Whether it has opened a difference of tags: had somebody cheated, that one would know something of the keys by now.
-    pub(crate) opened_tags: bool,
+    /// Verifications that have opened a difference of tags and did not come to their end yet: had somebody cheated, that one would know something
+    /// of the keys by now.
+    pub(crate) opened_tags: usize,
     pub(crate) device: &'a dyn Device,
     keys: Keys,
     /// Of the run's coins, once the parties have completed it ([`Party::toss`]).
@@ -74,7 +75,7 @@ impl<'a> Party<'a> {
             id,
             transcript,
             under_way: vec![],
-            opened_tags: false,
+            opened_tags: 0,
             device,
             keys,
             coin_key: None,

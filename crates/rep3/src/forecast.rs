@@ -6,6 +6,8 @@
 
 use crate::Security;
 use crate::gate::{Kind, kind};
+use crate::price::proofs::making_tags;
+use crate::price::{packed, tagged};
 use privet_family::{Dealing, Facts, Forecast, OpeningList, PlannedOpening, When};
 use privet_plan::cost::Prices;
 use privet_plan::shown;
@@ -66,6 +68,24 @@ impl Target for Rep3 {
     }
 }
 
+impl Rep3 {
+    /// What is sent once a session of layers with weights, and proofs of it.
+    fn tags(&self, plan: &Plan, list: &mut OpeningList) {
+        let mut sent = 0;
+        for (id, node) in plan.nodes.iter().enumerate() {
+            if let Some(products) = tagged(plan, node) {
+                let elements = making_tags(&products).output_len() as u64;
+                list.masked(id, node, "shares of tags of weights", elements, node.ty.bits, When::Session);
+                sent += packed(elements, node.ty.bits);
+            }
+        }
+        let all = self.preparation(plan).sent.into_iter().max().unwrap_or(0);
+        if all > sent {
+            list.masked_session("proofs of all tags", (all - sent) / 8, 8 * (all - sent));
+        }
+    }
+}
+
 impl Forecast for Rep3 {
     fn facts(&self) -> &'static Facts {
         &FACTS
@@ -85,6 +105,9 @@ impl Forecast for Rep3 {
                 }
                 Kind::Input { .. } | Kind::Public | Kind::Gate(_) => {}
             }
+        }
+        if self.security == Security::Malicious {
+            self.tags(plan, &mut list);
         }
         for (id, node) in plan.nodes.iter().enumerate() {
             if let Kind::Input { name, owner } = kind(&node.op) {
@@ -133,8 +156,10 @@ mod tests {
                 let revealed: Vec<_> = list.iter().filter(|o| o.class != Class::Masked).collect();
                 assert_eq!(revealed.len(), plan.outputs.len(), "{}", case.name);
                 assert!(revealed.iter().zip(&plan.outputs).all(|(r, o)| r.node == Some(o.value)));
+                let tags = proofs * plan.nodes.iter().filter(|node| tagged(plan, node).is_some()).count();
+                let proofs = proofs + usize::from(tags > 0);
                 assert_eq!(list.iter().filter(|o| o.node.is_none()).count(), proofs, "{}", case.name);
-                assert_eq!(list.len(), operands + proofs + plan.outputs.len(), "{}", case.name);
+                assert_eq!(list.len(), operands + tags + proofs + plan.outputs.len(), "{}", case.name);
             }
         }
     }

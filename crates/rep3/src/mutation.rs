@@ -29,6 +29,9 @@ privet_mutation::mutations! {
     "fold-values-unmasked",
     "modes-not-compared",
     "tags-not-checked",
+    "tags-not-proved",
+    "tag-keys-forgotten",
+    "spent-forgotten",
     "difference-unmasked",
 }
 

@@ -43,6 +43,10 @@ fn check_on(
         next.into_iter().map(|(name, tensor)| (name, tensor.data().to_vec())).collect();
     assert_eq!(updated(&case.plan, outcomes.each_ref()), next, "{}: states", case.name);
 
+    let prepared = world.prepared();
+    let declared = Rep3 { security }.preparation(&case.plan);
+    assert_eq!(declared.sent, prepared.each_ref().map(record::bytes), "{}: before the run", case.name);
+    assert_eq!(declared.rounds, record::rounds(prepared.iter().flatten()), "{}: before the run", case.name);
     let mut logs = world.of_run(three(log.all()));
     let coins = draws_coins(&case.plan);
     for log in &mut logs {

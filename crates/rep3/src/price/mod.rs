@@ -20,9 +20,10 @@ use crate::limits::Limits;
 use crate::{Rep3, Security};
 pub use claims::Claims;
 pub(crate) use claims::Moves;
+use privet_family::Products;
 use privet_plan::cost::{Cost, Operation, Prices, Rates, Units, known};
-use privet_plan::ir::{Op, Type};
-use privet_plan::{Form, Plan};
+use privet_plan::ir::{Node, Op, Plan, Type};
+use privet_plan::{Form, is_static};
 #[cfg(test)]
 pub(crate) use proofs::Stated;
 use verifying::Verifying;
@@ -57,6 +58,32 @@ impl Setting {
         }
         verifying.talk()
     }
+}
+
+impl Setting {
+    /// What the parties send when weights are shared: tags of every layer whose weights are of the session, and proofs of them.
+    pub fn preparation(&self, plan: &Plan) -> Talk {
+        if self.security == Security::SemiHonest {
+            return Talk::default();
+        }
+        let (mut verifying, mut tags) = (Verifying::default(), Talk::default());
+        for (products, bits) in plan.nodes.iter().filter_map(|node| Some((tagged(plan, node)?, node.ty.bits)))
+        {
+            let making = proofs::making_tags(&products);
+            let [x, w, y] = [making.input_len(), making.weight_len(), making.output_len()];
+            let moves = Moves::reshare(y as u64, bits)
+                .stating_products(making.count * proofs::depth(making.shape), [x, w, y]);
+            tags = tags.then(moves.talk);
+            moves.pieces.into_iter().for_each(|piece| verifying.after(&self.limits, piece));
+        }
+        tags.then(verifying.talk())
+    }
+}
+
+/// The products of a node that get tags where messages are proved: with weights of the session, of which there are some.
+pub(crate) fn tagged(plan: &Plan, node: &Node) -> Option<Products> {
+    let products = Products::of(plan, node)?;
+    (products.weight_len() > 0 && is_static(plan, node.inputs[1])).then_some(products)
 }
 
 /// What the three parties send each other at one node.
@@ -118,6 +145,11 @@ impl Rep3 {
     /// out; nothing where every party is trusted.
     pub fn verification(&self, plan: &Plan) -> Talk {
         self.setting().verification(plan)
+    }
+
+    /// What the parties send to each other once a session, when weights are shared, beside comparing them; nothing where every party is trusted.
+    pub fn preparation(&self, plan: &Plan) -> Talk {
+        self.setting().preparation(plan)
     }
 
     fn setting(&self) -> Setting {

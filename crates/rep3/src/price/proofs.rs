@@ -2,6 +2,7 @@
 //! folds from here, so that what is declared is what is done.
 
 use super::{SEED, Talk};
+use privet_family::Products;
 use privet_kernels::LinearShape;
 
 /// Bytes of the columns of a batch of statements: two factors a term, and what the verifiers add.
@@ -28,6 +29,20 @@ pub fn product_bytes(first: usize, second: usize, result: usize) -> u64 {
 /// Bytes of the columns of products with tags, with so many elements of the first operand and the result.
 pub fn tagged_bytes(first: usize, result: usize) -> u64 {
     16 * (first as u64 + result as u64)
+}
+
+/// Making tags of these products' second operands as a matrix product: of the bits of the columns' coefficients with weights as they lie.
+pub fn making_tags(products: &Products) -> Products {
+    let bits = Extension::Ring.random_bits() as usize;
+    let (shape, groups) = match products.shape {
+        LinearShape::MatMulT { k, n, .. } => (LinearShape::MatMul { m: bits, k: n, n: k }, 1),
+        LinearShape::MatMul { k, n, .. } => (LinearShape::MatMulT { m: k, k: n, n: bits }, 1),
+        LinearShape::Conv2d(c) => {
+            let (channels, places) = (c.out_channels / c.groups, depth(products.shape) / c.groups);
+            (LinearShape::MatMul { m: bits, k: channels, n: places }, c.groups)
+        }
+    };
+    Products { shape, count: products.count * groups }
 }
 
 /// The terms of an element where matrix products are proved element by element, as sums of products; else none. Rows and columns

@@ -166,7 +166,7 @@ pub(super) fn result(device: &dyn Device, c: &Conv2d, s: &[u64], rows: &Rows, ou
 const FEW: usize = 9;
 
 /// The sum of items that are `step` apart, times their weights.
-fn combined(device: &dyn Device, items: &[Gr], step: usize, weights: &[u64]) -> Gr {
+pub(super) fn combined(device: &dyn Device, items: &[Gr], step: usize, weights: &[u64]) -> Gr {
     if weights.len() <= FEW {
         let mut items: Vec<Gr> = items.iter().step_by(step).take(weights.len()).copied().collect();
         device.fold().weigh(&mut items, weights);

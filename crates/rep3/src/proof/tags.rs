@@ -11,11 +11,11 @@
 //! where every result is right. All four are shared, so each party has a summand of the difference. An error in Z changes it by a
 //! combination of that error with the key, which no party knows.
 
-use super::convolution::Rows;
+use super::convolution::{Rows, combined as items_combined};
 use super::extension::Extension;
 use super::galois::{DEGREE, Gr, inner, reduce_to, shift};
 use super::products::{self, ProductClaim, columns_of_result, first, second};
-use crate::price::proofs::{self, depth};
+use crate::price::proofs::{self, depth, making_tags};
 use crate::{Party, RunError, Share, mutation};
 use privet_family::{Products, Secret};
 use privet_kernels::fold::Powers;
@@ -42,13 +42,17 @@ impl Tags {
     /// Of this second operand. One round; what was sent is left to be proved.
     pub fn make(cx: &mut Party, ring: Ring, all: Products, w: &Share) -> Result<Tags, RunError> {
         let mut streams = cx.draw();
-        let key = |stream: &mut Prg| Secret::new(products::some(stream, all.count * all.columns()));
-        let key = [key(&mut streams.own), key(&mut streams.next)];
+        let key = |stream: &mut Prg| products::some(stream, all.count * all.columns());
+        let mut key = [key(&mut streams.own), key(&mut streams.next)];
+        mutation::mask("tag-keys-forgotten", key.each_mut().map(|key| &mut key[..]));
+        let key = key.map(Secret::new);
         let summand =
             combined(cx.device, ring, all, [(&w.own, &key[0]), (&w.next, &key[0]), (&w.own, &key[1])]);
         let layout = Layout::of(all);
         let (tag, masks) = cx.reshare("tags", ring, layout.rows(&summand))?;
-        if let (Some(transcript), Some(masks)) = (&mut cx.transcript, masks) {
+        if let (Some(transcript), Some(masks)) = (&mut cx.transcript, masks)
+            && !mutation::active("tags-not-proved")
+        {
             let key = layout.key(all, &key);
             let (x, w) = if layout.transposed { (w.clone(), key) } else { (key, w.clone()) };
             let (before, after) = (masks.before.into(), masks.after.into());
@@ -65,6 +69,14 @@ impl Tags {
         let [own, next] = [&tag.own, &tag.next].map(|component| layout.items(component));
         let both = own.iter().zip(next.iter()).map(|(a, b)| a.wrapping_add(*b)).collect();
         Ok(Tags { key, own, both })
+    }
+
+    /// The same without a component of the key.
+    #[cfg(test)]
+    pub(super) fn less_key(&self, component: usize) -> Tags {
+        let mut key = self.key.clone();
+        key[component].fill(0);
+        Tags { key, own: self.own.clone(), both: self.both.clone() }
     }
 
     /// Those at these places.
@@ -102,17 +114,13 @@ struct Layout {
 
 impl Layout {
     fn of(all: Products) -> Layout {
-        let (shape, groups) = match all.shape {
-            LinearShape::MatMulT { k, n, .. } => (LinearShape::MatMul { m: SMALL, k: n, n: k }, 1),
-            LinearShape::MatMul { k, n, .. } => (LinearShape::MatMulT { m: k, k: n, n: SMALL }, 1),
-            LinearShape::Conv2d(c) => {
-                let (k, n) = (c.out_channels / c.groups, depth(all.shape) / c.groups);
-                (LinearShape::MatMul { m: SMALL, k, n }, c.groups)
-            }
-        };
+        let products = making_tags(&all);
         let transposed = matches!(all.shape, LinearShape::MatMul { .. });
-        let places = if transposed { 1 } else { depth(all.shape) / groups };
-        Layout { products: Products { shape, count: all.count * groups }, transposed, places }
+        let places = match products.shape {
+            LinearShape::MatMul { n, .. } => n,
+            LinearShape::MatMulT { .. } | LinearShape::Conv2d(_) => 1,
+        };
+        Layout { products, transposed, places }
     }
 
     /// The key as an operand: of every product all columns' bits of one power after those of another.
@@ -147,6 +155,7 @@ impl Layout {
 }
 
 /// Results of a layer with tags in a run, or of some of its products or rows.
+#[cfg_attr(test, derive(Clone))]
 pub(crate) struct TaggedClaim {
     pub ring: Ring,
     pub products: Products,
@@ -192,15 +201,12 @@ impl TaggedClaim {
                 items
             };
             let bias = self.bias.as_ref();
-            let (mut z, next) = (
-                results(&self.z.own, bias.map(|b| &b.own[..])),
-                results(&self.z.next, bias.map(|b| &b.next[..])),
-            );
+            let z = results(&self.z.own, bias.map(|b| &b.own[..]));
+            let next = results(&self.z.next, bias.map(|b| &b.next[..]));
+            let both: Vec<Gr> = z.iter().zip(&next).map(|(a, b)| a.add(*b)).collect();
             let key = self.tags.key.each_ref().map(|key| &key[at * columns..(at + 1) * columns]);
-            let mut both: Vec<Gr> = z.iter().zip(&next).map(|(a, b)| a.add(*b)).collect();
-            device.fold().weigh(&mut both, key[0]);
-            device.fold().weigh(&mut z, key[1]);
-            sum = both.into_iter().chain(z).fold(sum, Gr::sub);
+            sum =
+                sum.sub(items_combined(device, &both, 1, key[0])).sub(items_combined(device, &z, 1, key[1]));
         }
         shift(&mut sum, self.ring);
         sum

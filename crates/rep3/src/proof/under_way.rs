@@ -32,7 +32,7 @@ enum Stage {
     /// What is left of both proofs that this party checks.
     LastValues(Box<Verification>),
     /// Whether both hold, or whose does not.
-    Verdicts { refused: Option<Refused> },
+    Verdicts { refused: Option<Refused>, opened: bool },
 }
 
 /// All that there is before coefficients are known, in the order of [`super::roles::Roles`].
@@ -57,7 +57,7 @@ impl UnderWay {
 
     /// Whether this party has told the others that it refuses a proof.
     pub fn is_refused(&self) -> bool {
-        matches!(self.stage, Stage::Verdicts { refused: Some(_) })
+        matches!(self.stage, Stage::Verdicts { refused: Some(_), .. })
     }
 
     /// What came in answer to the last messages, to nobody's use: the job is over, and the next message is to be found.
@@ -68,8 +68,10 @@ impl UnderWay {
     /// What came in answer to the last messages, and the next ones; nothing after the last.
     pub fn go_on(self, party: &mut Party) -> Result<Option<UnderWay>, RunError> {
         let got = party.hear(&self.awaited);
-        if let Stage::Verdicts { refused } = self.stage {
-            return party.heard_verdicts(got, refused).map(|()| None);
+        if let Stage::Verdicts { refused, opened } = self.stage {
+            party.heard_verdicts(got, refused)?;
+            party.opened_tags -= usize::from(opened);
+            return Ok(None);
         }
         let got = got?;
         let next = match self.stage {
@@ -96,7 +98,7 @@ impl UnderWay {
             }
             Stage::LastValues(mut all) => {
                 let (awaited, refused) = party.tell_verdicts(&mut all, got)?;
-                (Stage::Verdicts { refused }, awaited)
+                (Stage::Verdicts { refused, opened: all.difference.is_some() }, awaited)
             }
             Stage::Verdicts { .. } => unreachable!("they come last"),
         };

@@ -254,7 +254,7 @@ impl Party<'_> {
         (prev, next): (usize, usize),
     ) -> Result<Awaited, RunError> {
         if let (0, Some(difference)) = (k, &all.difference) {
-            self.opened_tags = true;
+            self.opened_tags += 1;
             out.prev = [difference.opens(), out.prev].concat();
         }
         self.tell(what, out, (prev, next + all.difference_bytes(k)))

@@ -131,25 +131,37 @@ impl World {
         prev: &mut dyn Channel,
         next: &mut dyn Channel,
     ) -> Result<Outcome, RunError> {
-        let i = id.index();
         let mut cx = self.party(id, prev, next);
         let weights = self.prepare(&mut cx)?;
+        self.run_with(&mut cx, &weights)
+    }
+
+    /// One run at a party that has prepared the weights.
+    pub fn run_with(&self, cx: &mut Party, weights: &SharedWeights) -> Result<Outcome, RunError> {
+        let i = cx.id().index();
         let given = Given {
             inputs: self.inputs[i].clone(),
             states: self.states[i].clone(),
             publics: self.publics.clone(),
         };
-        Evaluator::new(&self.plan, &weights).run(&mut cx, given, &mut |_| {})
+        Evaluator::new(&self.plan, weights).run(cx, given, &mut |_| {})
     }
 
-    fn party<'a>(&'a self, id: PartyId, prev: &'a mut dyn Channel, next: &'a mut dyn Channel) -> Party<'a> {
+    /// Party `id` before it does anything.
+    pub fn party<'a>(
+        &'a self,
+        id: PartyId,
+        prev: &'a mut dyn Channel,
+        next: &'a mut dyn Channel,
+    ) -> Party<'a> {
         let keys = self.keys[id.index()].derive(0);
         let mut cx = Party::new(id, self.security, self.device.as_ref(), keys, prev, next);
         self.beside.into_iter().for_each(|bytes| cx.verify_from(bytes));
         cx
     }
 
-    fn prepare(&self, cx: &mut Party) -> Result<SharedWeights, RunError> {
+    /// What it prepares of the weights.
+    pub fn prepare(&self, cx: &mut Party) -> Result<SharedWeights, RunError> {
         SharedWeights::new(cx, &self.plan, self.weights[cx.id().index()].clone())
     }
 

@@ -1,6 +1,7 @@
 mod adaptive;
 mod hidden;
 mod products;
+mod tags;
 mod threads;
 
 use super::batch::Role;

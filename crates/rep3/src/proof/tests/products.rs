@@ -26,7 +26,7 @@ fn conv(groups: usize, stride: [usize; 2], padding: [usize; 4], dilation: [usize
     })
 }
 
-fn shapes() -> Vec<Products> {
+pub(super) fn shapes() -> Vec<Products> {
     let one = |shape| Products { shape, count: 1 };
     vec![
         one(LinearShape::MatMulT { m: 3, k: 5, n: 4 }),
@@ -50,7 +50,7 @@ fn many_images() -> LinearShape {
 }
 
 /// What is proved element by element.
-fn few_results() -> Vec<Products> {
+pub(super) fn few_results() -> Vec<Products> {
     let one = |shape| Products { shape, count: 1 };
     vec![
         one(LinearShape::MatMulT { m: 1, k: 1, n: 1 }),

@@ -1,0 +1,91 @@
+//! What a run that ends badly leaves of the session's weights: somebody who cheated may know something of the tags' keys by then.
+
+mod common;
+
+use common::small::world;
+use common::{World, derived, parties};
+use privet_plan::suite::cases;
+use privet_prg::Seed;
+use privet_rep3::{Outcome, RunError, Security, SharedWeights};
+use privet_testkit::{Action, Attack, Mesh, Sent};
+use std::time::Duration;
+
+/// A network with linear layers.
+fn network() -> World {
+    let case = cases().into_iter().find(|case| case.name == "small network").unwrap();
+    world(&case, Security::Malicious, &Seed::random())
+}
+
+fn prepared(world: &World) -> [SharedWeights; 3] {
+    parties(Mesh::new(3), |id, prev, next| world.prepare(&mut world.party(id, prev, next)).unwrap())
+}
+
+/// A run under keys of its own, and what the parties sent.
+fn run(
+    world: &mut World,
+    weights: &[SharedWeights; 3],
+    attack: Option<&Attack>,
+) -> ([Result<Outcome, RunError>; 3], [Vec<Sent>; 3]) {
+    world.keys = derived(&world.keys, 1);
+    let mut mesh = Mesh::patient(3, Duration::from_secs(60));
+    if let Some(attack) = attack {
+        mesh.attack(attack);
+    }
+    let log = mesh.record();
+    let world = &*world;
+    let results = parties(mesh, |id, prev, next| {
+        world.run_with(&mut world.party(id, prev, next), &weights[id.index()])
+    });
+    (results, common::three(log.all()))
+}
+
+/// The messages of a party in an honest run, by their steps' names.
+fn numbers(sent: &[Sent], name: &str) -> Vec<usize> {
+    let named = |(_, sent): &(usize, &Sent)| sent.step.name.ends_with(name);
+    sent.iter().enumerate().filter(named).map(|(number, _)| number).collect()
+}
+
+#[test]
+fn weights_serve_runs_until_one_ends_while_tags_are_compared() {
+    let mut world = network();
+    let weights = prepared(&world);
+    let mut sent = [vec![], vec![], vec![]];
+    for _ in 0..3 {
+        let (results, all) = run(&mut world, &weights, None);
+        assert!(results.iter().all(Result::is_ok));
+        sent = all;
+    }
+    // before anything of tags is opened, a link that breaks costs a run and no more
+    let seeds = numbers(&sent[0], "/ proof: coefficients")[0];
+    let attack = |by, number, action| Attack { by, what: String::new(), changes: vec![(number, action)] };
+    let (results, _) = run(&mut world, &weights, Some(&attack(0, seeds, Action::Kill)));
+    assert!(results.iter().all(Result::is_err) && weights.iter().all(|weights| !weights.are_spent()));
+    assert!(run(&mut world, &weights, None).0.iter().all(Result::is_ok));
+
+    // after that nobody knows who has seen what
+    let last = numbers(&sent[0], "/ proof: last values")[0];
+    let (results, _) = run(&mut world, &weights, Some(&attack(0, last, Action::Kill)));
+    assert!(results.iter().all(Result::is_err));
+    assert!(weights.iter().all(SharedWeights::are_spent));
+    let (results, sent) = run(&mut world, &weights, None);
+    assert!(results.iter().all(|result| matches!(result, Err(RunError::Spent))));
+    assert!(sent.iter().all(Vec::is_empty), "nothing is sent");
+}
+
+/// The party before the one that changed it finds it, the other honest one hears of it, and neither has another run.
+#[test]
+fn a_wrong_product_ends_the_session() {
+    for by in 0..3 {
+        let mut world = network();
+        let weights = prepared(&world);
+        let (_, sent) = run(&mut world, &weights, None);
+        let product = numbers(&sent[by], "/ product")[0];
+        let attack = Attack { by, what: String::new(), changes: vec![(product, Action::FlipBit(3))] };
+        let (results, _) = run(&mut world, &weights, Some(&attack));
+        let honest = [(by + 1) % 3, (by + 2) % 3];
+        let found = |i: usize| matches!(results[i], Err(RunError::Products { .. }));
+        let heard = |i: usize| matches!(results[i], Err(RunError::Refused { .. }));
+        assert!(honest.iter().any(|&i| found(i)) && honest.iter().all(|&i| found(i) || heard(i)));
+        assert!(honest.iter().all(|&i| weights[i].are_spent()));
+    }
+}
