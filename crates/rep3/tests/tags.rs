@@ -10,9 +10,9 @@ use privet_rep3::{Outcome, RunError, Security, SharedWeights};
 use privet_testkit::{Action, Attack, Mesh, Sent};
 use std::time::Duration;
 
-/// A network with linear layers.
-fn network() -> World {
-    let case = cases().into_iter().find(|case| case.name == "small network").unwrap();
+/// With weights of the session.
+fn of(name: &str) -> World {
+    let case = cases().into_iter().find(|case| case.name == name).unwrap();
     world(&case, Security::Malicious, &Seed::random())
 }
 
@@ -47,7 +47,7 @@ fn numbers(sent: &[Sent], name: &str) -> Vec<usize> {
 
 #[test]
 fn weights_serve_runs_until_one_ends_while_tags_are_compared() {
-    let mut world = network();
+    let mut world = of("small network");
     let weights = prepared(&world);
     let mut sent = [vec![], vec![], vec![]];
     for _ in 0..3 {
@@ -76,7 +76,7 @@ fn weights_serve_runs_until_one_ends_while_tags_are_compared() {
 #[test]
 fn a_wrong_product_ends_the_session() {
     for by in 0..3 {
-        let mut world = network();
+        let mut world = of("linear with bias, 64 bits");
         let weights = prepared(&world);
         let (_, sent) = run(&mut world, &weights, None);
         let product = numbers(&sent[by], "/ product")[0];
@@ -85,7 +85,11 @@ fn a_wrong_product_ends_the_session() {
         let honest = [(by + 1) % 3, (by + 2) % 3];
         let found = |i: usize| matches!(results[i], Err(RunError::Products { .. }));
         let heard = |i: usize| matches!(results[i], Err(RunError::Refused { .. }));
-        assert!(honest.iter().any(|&i| found(i)) && honest.iter().all(|&i| found(i) || heard(i)));
+        let errors = results.each_ref().map(|r| r.as_ref().map(|_| ()).map_err(RunError::to_string));
+        assert!(
+            honest.iter().any(|&i| found(i)) && honest.iter().all(|&i| found(i) || heard(i)),
+            "{errors:?}"
+        );
         assert!(honest.iter().all(|&i| weights[i].are_spent()));
     }
 }
