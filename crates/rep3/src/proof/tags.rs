@@ -15,28 +15,39 @@ use super::convolution::{Rows, combined as items_combined};
 use super::extension::Extension;
 use super::galois::{DEGREE, Gr, inner, reduce_to, shift};
 use super::products::{self, ProductClaim, columns_of_result, first, second};
+use super::verification::Verification;
+use crate::context::Awaited;
 use crate::price::proofs::{self, depth, making_tags};
-use crate::{Party, RunError, Share, mutation};
-use privet_family::{Products, Secret};
+use crate::{Messages, Party, RunError, Share, mutation};
+use privet_family::{Prepared, Products, Secret};
 use privet_kernels::fold::Powers;
 use privet_kernels::{Device, LinearShape};
 use privet_prg::{Domain, Prg, Seed};
 use privet_ring::Ring;
-use std::ops::Range;
 use std::sync::Arc;
 use subtle::ConstantTimeEq;
 
 /// Words of an element of the small set, and of its products with words: others are 0.
 const SMALL: usize = proofs::Extension::Ring.random_bits() as usize;
 
-/// A party's share of a layer's key and tag: components i and i + 1 of both.
+/// A party's share of a layer's key and tag.
 pub(crate) struct Tags {
-    /// Coefficients of all columns, those of one product after those of another; the bits of elements of the small set.
+    /// Components i and i + 1 of the coefficients of all columns, those of one product after those of another; the bits of elements of the small set.
     key: [Secret; 2],
-    /// Of the tag component i, and the sum of both: an element for every place.
-    own: Secret,
-    both: Secret,
+    tag: Tag,
 }
+
+/// Of the tag component i, and the sum of both.
+#[cfg_attr(test, derive(Clone))]
+enum Tag {
+    /// Where there are few rows: second operands of matrix products whose results have the words of an element for every row.
+    Operands([Prepared; 2]),
+    /// Where rows are combined first: an element for every place, those of one product after those of another.
+    Items([Secret; 2]),
+}
+
+/// Most rows that are multiplied with a tag one by one. More of them take longer than combining them, and one product of elements for each place.
+const FEW: usize = 32;
 
 impl Tags {
     /// Of this second operand. One round; what was sent is left to be proved.
@@ -66,9 +77,15 @@ impl Tags {
                 after,
             });
         }
-        let [own, next] = [&tag.own, &tag.next].map(|component| layout.items(component));
-        let both = own.iter().zip(next.iter()).map(|(a, b)| a.wrapping_add(*b)).collect();
-        Ok(Tags { key, own, both })
+        let both: Secret =
+            tag.own.iter().zip(tag.next.iter()).map(|(a, b)| ring.wrap(a.wrapping_add(*b))).collect();
+        let tag = match of_few_rows(all) {
+            Some(products) => {
+                Tag::Operands([&tag.own, &both].map(|tag| products.prepare(cx.device, ring, tag)))
+            }
+            None => Tag::Items([&tag.own, &both].map(|tag| layout.items(tag))),
+        };
+        Ok(Tags { key, tag })
     }
 
     /// The same without a component of the key.
@@ -76,13 +93,18 @@ impl Tags {
     pub(super) fn less_key(&self, component: usize) -> Tags {
         let mut key = self.key.clone();
         key[component].fill(0);
-        Tags { key, own: self.own.clone(), both: self.both.clone() }
+        Tags { key, tag: self.tag.clone() }
     }
+}
 
-    /// Those at these places.
-    fn at(&self, places: Range<usize>) -> [&[Gr]; 2] {
-        [&self.own, &self.both].map(|tag| &tag.as_chunks().0[places.clone()])
-    }
+/// Products of the same first operand with tags in the place of the second, where they are of few rows.
+fn of_few_rows(products: Products) -> Option<Products> {
+    let shape = match products.shape {
+        LinearShape::MatMulT { m, k, .. } if m <= FEW => LinearShape::MatMulT { m, k, n: SMALL },
+        LinearShape::MatMul { m, k, .. } if m <= FEW => LinearShape::MatMul { m, k, n: SMALL },
+        LinearShape::MatMulT { .. } | LinearShape::MatMul { .. } | LinearShape::Conv2d(_) => return None,
+    };
+    Some(Products { shape, ..products })
 }
 
 /// The sum of these words' columns, each times its coefficients, all places of one product after those of another.
@@ -173,44 +195,98 @@ pub(crate) struct TaggedClaim {
 impl TaggedClaim {
     /// This party's summand of the difference, with coefficients of rows from `prg`.
     fn difference(&self, device: &dyn Device, prg: &mut Prg) -> Gr {
-        let Products { shape, count } = self.products;
-        let [inputs, outputs] = [shape.input_len(), shape.output_len()];
-        let (places, columns) = (depth(shape), self.products.columns());
-        let mut sum = Gr::ZERO;
-        for i in 0..count {
-            let rows = Rows::of(shape, prg);
-            let powers = if matches!(rows, Rows::Each(_)) { Powers::Below24 } else { Powers::All };
-            let x = [&self.x.own, &self.x.next].map(|x| {
-                let mut items = vec![Gr::ZERO; places];
-                first(device, shape, &x[i * inputs..(i + 1) * inputs], &rows, &mut items);
-                items
-            });
-            let at = self.first + i;
-            let [own, both] = self.tags.at(at * places..(at + 1) * places);
-            sum = sum.add(inner(device, both, &x[0], powers)).add(inner(device, own, &x[1], powers));
-
-            let results = |z: &[u64], bias: Option<&[u64]>| {
-                let mut items = vec![Gr::ZERO; columns];
-                columns_of_result(device, shape, &z[i * outputs..(i + 1) * outputs], &rows, &mut items);
-                if let Some(bias) = bias {
-                    let total = rows.total(device);
-                    let less =
-                        |(item, b): (&mut Gr, &u64)| *item = item.sub(total.map(|a| a.wrapping_mul(*b)));
-                    items.iter_mut().zip(bias).for_each(less);
-                }
-                items
-            };
-            let bias = self.bias.as_ref();
-            let z = results(&self.z.own, bias.map(|b| &b.own[..]));
-            let next = results(&self.z.next, bias.map(|b| &b.next[..]));
-            let both: Vec<Gr> = z.iter().zip(&next).map(|(a, b)| a.add(*b)).collect();
-            let key = self.tags.key.each_ref().map(|key| &key[at * columns..(at + 1) * columns]);
-            sum =
-                sum.sub(items_combined(device, &both, 1, key[0])).sub(items_combined(device, &z, 1, key[1]));
-        }
+        let mut sum = match (&self.tags.tag, of_few_rows(self.products)) {
+            (Tag::Operands(tag), Some(products)) => self.of_few_rows(device, products, tag, prg),
+            (Tag::Operands(_), None) => unreachable!("no part has more rows than the layer"),
+            (Tag::Items(tag), _) => {
+                let each = (0..self.products.count).map(|i| {
+                    let rows = Rows::of(self.products.shape, prg);
+                    self.of_rows(device, i, tag, &rows)
+                });
+                each.fold(Gr::ZERO, Gr::add)
+            }
+        };
         shift(&mut sum, self.ring);
         sum
     }
+
+    /// The key of the layer of product `i`.
+    fn key(&self, i: usize) -> [&[u64]; 2] {
+        let columns = self.products.columns();
+        let key = (self.first + i) * columns..(self.first + i + 1) * columns;
+        self.tags.key.each_ref().map(|of| &of[key.clone()])
+    }
+
+    /// Each row is multiplied with the tag, and its results with the key. What that makes of rows is combined at last.
+    fn of_few_rows(&self, device: &dyn Device, products: Products, tag: &[Prepared; 2], prg: &mut Prg) -> Gr {
+        let [own, both] = tag.each_ref().map(|tag| tag.part(self.first..self.first + products.count));
+        let mut of_rows = Secret::new(vec![0; products.output_len()]);
+        products.accumulate(device, self.ring, &self.x.own, &both, &mut of_rows);
+        products.accumulate(device, self.ring, &self.x.next, &own, &mut of_rows);
+        let rows = products.output_len() / SMALL / products.count;
+        let mut items: Vec<Gr> = of_rows.chunks(SMALL).map(in_full).collect();
+        let columns = self.products.columns();
+        let less_bias = |z: &[u64], bias: Option<&[u64]>| -> Secret {
+            let none = if bias.is_none() { vec![0; columns] } else { vec![] };
+            let bias = bias.unwrap_or(&none);
+            z.chunks(columns)
+                .flat_map(|z| bias.iter().zip(z).map(|(bias, z)| bias.wrapping_sub(*z)))
+                .collect()
+        };
+        let bias = self.bias.as_ref();
+        let own = less_bias(&self.z.own, bias.map(|bias| &bias.own[..]));
+        let next = less_bias(&self.z.next, bias.map(|bias| &bias.next[..]));
+        let both: Secret = own.iter().zip(next.iter()).map(|(a, b)| a.wrapping_add(*b)).collect();
+        let each = items
+            .chunks_mut(rows)
+            .zip(both.chunks(rows * columns).zip(own.chunks(rows * columns)))
+            .enumerate();
+        each.fold(Gr::ZERO, |sum, (i, (items, (both, own)))| {
+            let key = self.key(i);
+            device.fold().rows_combine(both, [1, columns], key[0], items);
+            device.fold().rows_combine(own, [1, columns], key[1], items);
+            sum.add(items_combined(device, items, 1, &products::some(prg, rows)))
+        })
+    }
+
+    /// Of product `i`, whose rows are combined first.
+    fn of_rows(&self, device: &dyn Device, i: usize, tag: &[Secret; 2], rows: &Rows) -> Gr {
+        let shape = self.products.shape;
+        let (inputs, outputs, places) = (shape.input_len(), shape.output_len(), depth(shape));
+        let powers = if matches!(rows, Rows::Each(_)) { Powers::Below24 } else { Powers::All };
+        let at = (self.first + i) * places;
+        let [own, both] = tag.each_ref().map(|tag| &tag.as_chunks().0[at..at + places]);
+        let x = [&self.x.own, &self.x.next].map(|x| {
+            let mut items = vec![Gr::ZERO; places];
+            first(device, shape, &x[i * inputs..(i + 1) * inputs], rows, &mut items);
+            items
+        });
+        let sum = inner(device, both, &x[0], powers).add(inner(device, own, &x[1], powers));
+        let [mut z, next] = [&self.z.own, &self.z.next].map(|z| {
+            let mut items = vec![Gr::ZERO; self.products.columns()];
+            columns_of_result(device, shape, &z[i * outputs..(i + 1) * outputs], rows, &mut items);
+            items
+        });
+        let mut both: Vec<Gr> = z.iter().zip(&next).map(|(a, b)| a.add(*b)).collect();
+        if let Some(bias) = &self.bias {
+            let total = rows.total(device);
+            for (both, (z, (own, next))) in
+                both.iter_mut().zip(z.iter_mut().zip(bias.own.iter().zip(bias.next.iter())))
+            {
+                *z = z.sub(total.map(|a| a.wrapping_mul(*own)));
+                *both = both.sub(total.map(|a| a.wrapping_mul(own.wrapping_add(*next))));
+            }
+        }
+        let key = self.key(i);
+        sum.sub(items_combined(device, &both, 1, key[0])).sub(items_combined(device, &z, 1, key[1]))
+    }
+}
+
+/// The element whose first words are these, the others 0.
+fn in_full(words: &[u64]) -> Gr {
+    let mut element = Gr::ZERO;
+    element[..SMALL].copy_from_slice(words);
+    element
 }
 
 /// Whether the differences of all claims add up to 0: they are reshared, and then compared two components at a time.
@@ -258,6 +334,35 @@ impl Difference {
     pub fn is_zero(&self, opened: &[u8]) -> bool {
         bool::from(opened.ct_eq(&bytes(&self.own))) || mutation::active("tags-not-checked")
     }
+}
+
+impl Party<'_> {
+    /// [`Party::tell`] what comes after the values of fold `k`. After those of the first one each party opens to the party before what it has of the
+    /// difference of tags: by then it was reshared, so that nobody can choose its component by the others'.
+    pub(super) fn tell_and_open(
+        &mut self,
+        all: &Verification,
+        k: usize,
+        what: &str,
+        mut out: Messages,
+        (prev, next): (usize, usize),
+    ) -> Result<Awaited, RunError> {
+        if let (0, Some(difference)) = (k, &all.difference) {
+            self.opened_tags += 1;
+            out.prev = [difference.opens(), out.prev].concat();
+        }
+        self.tell(what, out, (prev, next + all.difference_bytes(k)))
+    }
+}
+
+/// What came after the values of fold `k`, less what the party after opened of the difference of tags.
+pub(super) fn opened(all: &mut Verification, k: usize, mut got: Messages) -> Messages {
+    let rest = got.next.split_off(all.difference_bytes(k));
+    if let (0, Some(difference)) = (k, &all.difference) {
+        all.is_zero = difference.is_zero(&got.next);
+    }
+    got.next = rest;
+    got
 }
 
 fn bytes(element: &Gr) -> Vec<u8> {

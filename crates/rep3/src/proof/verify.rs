@@ -5,7 +5,7 @@ use super::batch::{Batches, Role};
 use super::drawn::{Drawn, sum};
 use super::fold::Masks;
 use super::products::{CommonFolds, ProductClaim};
-use super::tags::{Difference, TaggedClaim};
+use super::tags::{Difference, TaggedClaim, opened};
 use super::under_way::{Begun, UnderWay};
 use super::verification::Verification;
 use crate::context::Awaited;
@@ -243,23 +243,6 @@ impl Party<'_> {
         Ok(Told { before: vec![], after: got.next })
     }
 
-    /// [`Party::tell`] what comes after the values of fold `k`. After those of the first one each party opens to the party before what it has of the
-    /// difference of tags: by then it was reshared, so that nobody can choose its component by the others'.
-    fn tell_and_open(
-        &mut self,
-        all: &Verification,
-        k: usize,
-        what: &str,
-        mut out: Messages,
-        (prev, next): (usize, usize),
-    ) -> Result<Awaited, RunError> {
-        if let (0, Some(difference)) = (k, &all.difference) {
-            self.opened_tags += 1;
-            out.prev = [difference.opens(), out.prev].concat();
-        }
-        self.tell(what, out, (prev, next + all.difference_bytes(k)))
-    }
-
     /// Round 3: the verifiers of each proof compare what is left of it.
     pub(super) fn tell_last_values(&mut self, all: &Verification) -> Result<Awaited, RunError> {
         let [of_next, of_prev] = all.drawn.each_ref().map(|drawn| drawn.shapes.final_bytes());
@@ -349,16 +332,6 @@ pub(super) enum Refused {
     Proof(PartyId),
     /// Products of layers with tags, which any other party may have changed.
     Products,
-}
-
-/// What came after the values of fold `k`, less what the party after opened of the difference of tags.
-fn opened(all: &mut Verification, k: usize, mut got: Messages) -> Messages {
-    let rest = got.next.split_off(all.difference_bytes(k));
-    if let (0, Some(difference)) = (k, &all.difference) {
-        all.is_zero = difference.is_zero(&got.next);
-    }
-    got.next = rest;
-    got
 }
 
 /// What a verifier of the party after, and of the party before, tells it again before its values of fold `k`: what it is to report.

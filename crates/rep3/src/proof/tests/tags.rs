@@ -9,13 +9,17 @@ use crate::linear::{self, Operand};
 use crate::testing::{edges, keys, share, three};
 use crate::{PartyId, Security};
 use privet_family::{Products, Secret};
-use privet_kernels::cpu;
+use privet_kernels::{LinearShape, cpu};
 use privet_prg::Seed;
 use privet_ring::Ring;
 use std::sync::Arc;
 
+/// Also of more rows than are multiplied with tags one by one.
 fn all() -> Vec<Products> {
-    shapes().into_iter().chain(few_results()).collect()
+    let matrix = [LinearShape::MatMulT { m: 40, k: 5, n: 7 }, LinearShape::MatMul { m: 17, k: 9, n: 3 }];
+    let [transposed, matrix] = matrix.map(|shape| Products { shape, count: 1 });
+    let several = Products { count: 3, ..matrix };
+    shapes().into_iter().chain(few_results()).chain([transposed, matrix, several]).collect()
 }
 
 /// What each party remembers of a layer's results, with tags and a bias; the tags are proved.
