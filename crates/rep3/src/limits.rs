@@ -78,6 +78,11 @@ impl Limits {
         Limits { block: (self.block / values).next_multiple_of(64).max(64), ..self }
     }
 
+    /// The same while tags of weights are made: what is stated of a layer's weights is its share, which is let go once that is verified.
+    pub fn preparing(self) -> Limits {
+        Limits { statements: self.statements.min(64 << 20), ..self }
+    }
+
     /// What is done about so many bytes of statements, beside those of a verification that is `under_way`. One at a time is: another waits
     /// for it as long as there is room.
     pub fn verified(&self, bytes: u64, under_way: u64) -> Verified {

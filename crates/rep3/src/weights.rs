@@ -31,6 +31,8 @@ impl SharedWeights {
         mut shares: BTreeMap<String, Share>,
     ) -> Result<SharedWeights, RunError> {
         let (last, lasts) = (last_use(plan), read_in_runs(plan));
+        let limits = cx.limits;
+        cx.limits = limits.preparing();
         let (mut values, mut operands) = (HashMap::new(), HashMap::new());
         for (v, node) in plan.nodes.iter().enumerate() {
             if let Op::Weight { name, .. } = &node.op {
@@ -54,6 +56,7 @@ impl SharedWeights {
             }
         }
         cx.verify()?;
+        cx.limits = limits;
         Ok(SharedWeights { values, operands, in_use: AtomicBool::new(false) })
     }
 

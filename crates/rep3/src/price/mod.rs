@@ -66,7 +66,8 @@ impl Setting {
         if self.security == Security::SemiHonest {
             return Talk::default();
         }
-        let (mut verifying, mut tags) = (Verifying::default(), Talk::default());
+        let (mut verifying, mut tags, limits) =
+            (Verifying::default(), Talk::default(), self.limits.preparing());
         for (products, bits) in plan.nodes.iter().filter_map(|node| Some((tagged(plan, node)?, node.ty.bits)))
         {
             let making = proofs::making_tags(&products);
@@ -74,7 +75,7 @@ impl Setting {
             let moves = Moves::reshare(y as u64, bits)
                 .stating_products(making.count * proofs::depth(making.shape), [x, w, y]);
             tags = tags.then(moves.talk);
-            moves.pieces.into_iter().for_each(|piece| verifying.after(&self.limits, piece));
+            moves.pieces.into_iter().for_each(|piece| verifying.after(&limits, piece));
         }
         tags.then(verifying.talk())
     }
