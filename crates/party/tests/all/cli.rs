@@ -467,7 +467,9 @@ fn plans_are_estimated_and_audited_for_three_parties() {
     let [weight, input] = ["weight `fc.weight` of model_owner", "input `x` of data_owner"];
     let [weight, input] = [weight, input].map(|x| format!("masked: shares of {x}"));
     let [proofs, output] = ["masked: proofs of all messages", "revealed: output `logits`"].map(String::from);
-    assert_eq!(what(&audit), [weight.clone(), input.clone(), proofs, output.clone()]);
+    let [tags, of_tags] =
+        ["masked: shares of tags of weights", "masked: proofs of all tags"].map(String::from);
+    assert_eq!(what(&audit), [weight.clone(), tags, of_tags, input.clone(), proofs, output.clone()]);
     assert_eq!(what(&json(&["audit", "--security", "semi-honest"])), [weight, input, output]);
 
     let estimate = json(&["estimate"]);

@@ -450,6 +450,7 @@ fn a_run_has_the_next_number_and_no_other() {
     let mut cx = Party::new(me, Security::Malicious, &*device, keys.derive(0), &mut prev, &mut next);
     cx.enter(0, "session");
     cx.compare("shared weights", digests).unwrap();
+    SharedWeights::new(&mut cx, &plan, BTreeMap::from([("fc.weight".to_owned(), share)])).unwrap();
 
     let client = links(&nodes, "client");
     let id = Id::fresh();
