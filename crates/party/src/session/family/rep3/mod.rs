@@ -300,11 +300,11 @@ impl Family for Rep3 {
                     let (failed, all) = (Count::of(open.failed), Count::of(open.last));
                     job.emit(|job| Event::RunsFailed { job, failed, all });
                 }
-                let spent = self.open.as_ref().is_some_and(|open| open.weights.are_spent());
                 if is_a_finding(&e) {
                     job.emit(|job| Event::Deviation { job, reason: e.why() });
-                    self.close();
-                } else if spent {
+                }
+                let spent = self.open.as_ref().is_some_and(|open| open.weights.are_spent());
+                if is_a_finding(&e) || spent {
                     self.close();
                 }
                 return Err(e.into());
@@ -367,7 +367,11 @@ fn kinds(program: &Program) -> Result<StateKinds, JobError> {
 fn is_a_finding(e: &RunError) -> bool {
     !matches!(
         e,
-        RunError::Net(_) | RunError::Pack { .. } | RunError::Missing(_) | RunError::Inconsistent { .. }
+        RunError::Net(_)
+            | RunError::Pack { .. }
+            | RunError::Missing(_)
+            | RunError::Inconsistent { .. }
+            | RunError::Spent
     )
 }
 
