@@ -3,15 +3,13 @@
 use super::batch::Batches;
 use super::drawn::Drawn;
 use super::fold::Masks;
-use super::products::{CommonFolds, ProductClaim};
-use super::tags::{Difference, TaggedClaim};
-use super::verification::Verification;
+use super::verification::{OfProducts, Verification};
 use super::verify::Refused;
 use super::verify::Told;
 use crate::context::Awaited;
 use crate::price::proofs::Shapes;
 use crate::{Party, RunError};
-use privet_prg::{Prg, Seed};
+use privet_prg::Seed;
 
 /// A verification whose last messages are sent, and nobody's answers read yet.
 pub(crate) struct UnderWay {
@@ -39,10 +37,7 @@ enum Stage {
 pub(super) struct Begun {
     pub batches: [Batches; 3],
     pub shapes: [Shapes; 3],
-    pub products: Vec<ProductClaim>,
-    /// Results of layers with tags, and what masks their differences; nothing where there are none.
-    pub tagged: Option<(Vec<TaggedClaim>, [Prg; 2])>,
-    pub in_common: CommonFolds,
+    pub products: OfProducts,
     pub drawn: [Drawn; 2],
     pub masks: [[Masks; 3]; 2],
 }
@@ -123,7 +118,7 @@ impl Stage {
 impl Begun {
     /// With the seed of the own proof's coefficients: all three proofs, and the own one's first values.
     fn learn(self, party: &mut Party, seed: &Seed) -> (Verification, Vec<u8>) {
-        let Begun { batches, shapes, products, tagged, in_common, drawn, masks } = self;
+        let Begun { batches, shapes, products, drawn, masks } = self;
         let [own, next, prev] = batches;
         #[cfg(test)]
         let own = match party.adapt.take() {
@@ -132,10 +127,6 @@ impl Begun {
         };
         let mut shapes = shapes.into_iter();
         let proved = [own, next, prev].map(|batches| (batches, shapes.next().expect("three shapes")));
-        let (mut all, values) =
-            Verification::new(party.device, seed, drawn, proved, masks, products, in_common);
-        all.difference = tagged
-            .map(|(claims, masks)| Difference::of(party.device, &claims, &all.coefficients(seed), masks));
-        (all, values)
+        Verification::new(party.device, seed, drawn, proved, masks, products)
     }
 }

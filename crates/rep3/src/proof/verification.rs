@@ -8,11 +8,11 @@ use super::fold::Masks;
 use super::galois::Gr;
 use super::products::{Combined, CommonFolds, ProductClaim};
 use super::roles::{Roles, Stated};
-use super::tags::Difference;
+use super::tags::{Difference, TaggedClaim};
 use crate::mutation;
 use crate::price::proofs::Shapes;
 use privet_kernels::{Device, in_two};
-use privet_prg::Seed;
+use privet_prg::{Prg, Seed};
 
 /// All three proofs, as a party has them.
 pub(super) struct Verification {
@@ -33,6 +33,15 @@ pub(super) struct Verification {
 /// What a proof is of: the statements, and the shape that it has.
 pub(super) type Proved = (Batches, Shapes);
 
+/// What is stated about matrix products and convolutions.
+pub(super) struct OfProducts {
+    /// What is proved.
+    pub proved: Vec<ProductClaim>,
+    pub in_common: CommonFolds,
+    /// Results of layers with tags, and what masks their difference; nothing where there are none.
+    pub tagged: Option<(Vec<TaggedClaim>, [Prg; 2])>,
+}
+
 impl Verification {
     /// With the seed that the verifiers of the own proof told, `masks` of both algebras, and the statements of all three proofs in the order
     /// of [`Roles`]. Gives the own proof's first values as well.
@@ -42,8 +51,7 @@ impl Verification {
         drawn: [Drawn; 2],
         proved: [Proved; 3],
         [of_bits, of_ring]: [[Masks; 3]; 2],
-        products: Vec<ProductClaim>,
-        in_common: CommonFolds,
+        OfProducts { proved: products, in_common, tagged }: OfProducts,
     ) -> (Verification, Vec<u8>) {
         let shapes = proved[0].1.clone();
         let folds = proved.iter().map(|(_, shapes)| shapes.folds()).max().unwrap_or(0);
@@ -57,7 +65,7 @@ impl Verification {
         let [own, of_next, of_prev] = proved;
         let (own, of_next, of_prev) = (stated(own, seed), stated(of_next, &next), stated(of_prev, &prev));
         let (bits, ring) = ([own.0, of_next.0, of_prev.0], [own.1, of_next.1, of_prev.1]);
-        let ((bits, mut values), (ring, of_ring)) = in_two(
+        let ((bits, mut values), (ring, of_ring, difference)) = in_two(
             device.threads() > 1 && bits[0].statements.words() >= MANY,
             || {
                 let mut bits = Roles::new(device, bits, of_bits, Nothing);
@@ -68,17 +76,13 @@ impl Verification {
                 let joining = Combined::new(device, products, in_common, &coefficients);
                 let mut ring = Roles::new(device, ring, of_ring, joining);
                 let values = ring.values(device, 0);
-                (ring, values)
+                let difference =
+                    tagged.map(|(claims, masks)| Difference::of(device, &claims, &coefficients, masks));
+                (ring, values, difference)
             },
         );
         values.extend(of_ring);
-        (Verification { drawn, shapes, folds, bits, ring, difference: None, is_zero: true }, values)
-    }
-
-    /// The seed of the coefficients that all three proofs have in common; the own proof's is this.
-    pub fn coefficients(&self, own: &Seed) -> Seed {
-        let [next, prev] = self.drawn.each_ref().map(Drawn::seed);
-        common_coefficients([own, &next, &prev])
+        (Verification { drawn, shapes, folds, bits, ring, difference, is_zero: true }, values)
     }
 
     /// Bytes of the difference in the messages after the values of fold `k`, and in those that follow.

@@ -7,7 +7,7 @@ use super::fold::Masks;
 use super::products::{CommonFolds, ProductClaim};
 use super::tags::{Difference, TaggedClaim, opened};
 use super::under_way::{Begun, UnderWay};
-use super::verification::Verification;
+use super::verification::{OfProducts, Verification};
 use crate::context::Awaited;
 use crate::limits::Verified;
 use crate::price::proofs::{Shapes, folds};
@@ -152,7 +152,8 @@ impl Party<'_> {
         let [_, of_next, of_prev] = &shapes;
         let of_next = Drawn::new(Role::Before, of_next.clone(), shared.own);
         let of_prev = Drawn::new(Role::After, of_prev.clone(), shared.next);
-        Begun { batches, shapes, products, tagged, in_common, drawn: [of_next, of_prev], masks }
+        let products = OfProducts { proved: products, in_common, tagged };
+        Begun { batches, shapes, products, drawn: [of_next, of_prev], masks }
     }
 
     /// Round 1: half of the seed of its coefficients to each prover. Before all that takes time: then the parties wait once and not twice.
