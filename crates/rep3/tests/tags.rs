@@ -93,3 +93,22 @@ fn a_wrong_product_ends_the_session() {
         assert!(honest.iter().all(|&i| weights[i].are_spent()));
     }
 }
+
+/// Else the verdict of a run would tell whoever changed a tag something of what it was multiplied with.
+#[test]
+fn a_wrong_tag_is_found_before_any_run() {
+    let world = of("small network");
+    for (by, sent) in world.prepared().into_iter().enumerate() {
+        let tags = numbers(&sent, "/ tags");
+        assert!(!tags.is_empty());
+        for number in tags {
+            let mut mesh = Mesh::patient(3, Duration::from_secs(60));
+            mesh.attack(&Attack { by, what: String::new(), changes: vec![(number, Action::FlipBit(77))] });
+            let results =
+                parties(mesh, |id, prev, next| world.prepare(&mut world.party(id, prev, next)).map(drop));
+            let honest = [(by + 1) % 3, (by + 2) % 3];
+            assert!(honest.iter().all(|&i| results[i].is_err()), "{by}: {results:?}");
+            assert!(honest.iter().any(|&i| matches!(results[i], Err(RunError::Dishonest { .. }))));
+        }
+    }
+}
