@@ -338,7 +338,8 @@ impl Difference {
 
 impl Party<'_> {
     /// [`Party::tell`] what comes after the values of fold `k`. After those of the first one each party opens to the party before what it has of the
-    /// difference of tags: by then it was reshared, so that nobody can choose its component by the others'.
+    /// difference of tags: by then it was reshared, so that nobody can choose its component by the others'. And by then the halves of all seeds were
+    /// compared: with other coefficients at one party the sum would be a function of secrets.
     pub(super) fn tell_and_open(
         &mut self,
         all: &Verification,
