@@ -112,3 +112,25 @@ fn a_wrong_tag_is_found_before_any_run() {
         }
     }
 }
+
+/// With other coefficients at one honest party what both open would be a function of secrets.
+#[test]
+fn nothing_of_tags_is_opened_to_whoever_lied_about_coefficients() {
+    let mut world = of("small network");
+    let weights = prepared(&world);
+    let (_, honest) = run(&mut world, &weights, None);
+    for (by, honest) in honest.into_iter().enumerate() {
+        for number in numbers(&honest, "/ proof: coefficients") {
+            let weights = prepared(&world);
+            let attack = Attack { by, what: String::new(), changes: vec![(number, Action::FlipBit(5))] };
+            let (results, sent) = run(&mut world, &weights, Some(&attack));
+            let [after, before] = [(by + 1) % 3, (by + 2) % 3];
+            assert!(results[after].is_err() && results[before].is_err());
+            // the party after the one that lied would open to it
+            let opens = |sent: &&Sent| sent.to == by && sent.bytes.len() >= 512;
+            let named =
+                |sent: &&Sent| ["challenge", "last values"].iter().any(|k| sent.step.name.ends_with(k));
+            assert_eq!(sent[after].iter().filter(opens).filter(named).count(), 0, "{by}, message {number}");
+        }
+    }
+}
