@@ -28,6 +28,9 @@ pub trait Device: Send + Sync {
     /// For example `cpu (AMX int8, VAES-512)`.
     fn name(&self) -> String;
 
+    /// The same device for work on another thread, which this borrow need not outlast.
+    fn shared(&self) -> Arc<dyn Device>;
+
     /// Worker threads, at least 1: so many things of a caller's may be done side by side.
     fn threads(&self) -> usize;
 

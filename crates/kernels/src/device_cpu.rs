@@ -20,6 +20,7 @@ const KEYS_PER_THREAD: usize = 4096;
 const CHUNKED_PER_THREAD: usize = 1 << 16;
 
 /// The machine's own processor.
+#[derive(Clone)]
 pub(crate) struct Cpu {
     threads: usize,
     compare: ComparePath,
@@ -59,6 +60,10 @@ impl Cpu {
 impl Device for Cpu {
     fn name(&self) -> String {
         format!("cpu ({}, {}, {} threads)", self.linear, self.compare, self.threads)
+    }
+
+    fn shared(&self) -> Arc<dyn Device> {
+        Arc::new(self.clone())
     }
 
     fn threads(&self) -> usize {

@@ -4,6 +4,7 @@
 //! holds the paths chosen at run time; a GPU's paths would stand beside them, and [`open`] is where a node's
 //! choice of device becomes one.
 
+mod aside;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 pub mod bits;
@@ -23,6 +24,7 @@ mod secret;
 mod threads;
 mod wide;
 
+pub use aside::Aside;
 pub use choice::{DeviceError, DeviceKind, open};
 pub use chunks::Chunks;
 pub use compare::{CompareKeys, CompareShape};

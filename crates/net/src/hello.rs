@@ -6,7 +6,7 @@ use crate::terms::Difference;
 use crate::{NetError, Terms};
 
 /// Number of the wire protocol that this build speaks; raised with every incompatible change.
-pub const PROTOCOL_VERSION: u32 = 7;
+pub const PROTOCOL_VERSION: u32 = 8;
 /// Largest encoded greeting, in bytes.
 pub const MAX_HELLO: usize = 4096;
 

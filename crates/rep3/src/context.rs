@@ -101,6 +101,12 @@ impl<'a> Party<'a> {
         self.limits.worth = bytes;
     }
 
+    /// Combine results of layers with tags ahead of the verification from so few elements on, likewise. For tests.
+    #[doc(hidden)]
+    pub fn combine_ahead_from(&mut self, elements: usize) {
+        self.limits.ahead = elements;
+    }
+
     /// Which party this is.
     pub fn id(&self) -> PartyId {
         self.id
@@ -183,18 +189,24 @@ impl<'a> Party<'a> {
     }
 
     /// One round: send to both neighbours, then receive `prev` and `next` bytes from them. A length of 0 stands for
-    /// no message at all. Between the two a verification that is under way goes on: what was sent for it in the round before is there by now.
+    /// no message at all. Between the two a verification that is under way goes on: what was sent for it in the round before is there by now. Halves
+    /// of seeds go with the messages where results wait for coefficients.
     pub(crate) fn talk(
         &mut self,
         what: &str,
-        out: Messages,
-        lens: (usize, usize),
+        mut out: Messages,
+        mut lens: (usize, usize),
     ) -> Result<Messages, RunError> {
         self.heed_refusal()?;
         self.stats.rounds += 1;
+        let ahead = self.tell_ahead(&mut out, &mut lens);
         let awaited = self.tell(what, out, lens)?;
         self.go_on_verifying()?;
-        self.hear(&awaited)
+        let mut got = self.hear(&awaited)?;
+        if let Some(told) = ahead {
+            self.heard_ahead(told, &mut got);
+        }
+        Ok(got)
     }
 
     /// Send to both neighbours; `prev` and `next` bytes are to come from them at the same step.

@@ -16,11 +16,13 @@ pub(crate) struct Limits {
     pub worth: u64,
     /// Bytes of statements above which nothing else is stated before they are verified. Those of a verification that is under way count.
     pub statements: u64,
+    /// Elements of a layer with tags, of its first operand and its results, from which on they are combined ahead of the verification.
+    pub ahead: usize,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { block: Rep3::BLOCK, worth: 192 << 20, statements: 512 << 20 }
+        Limits { block: Rep3::BLOCK, worth: 192 << 20, statements: 512 << 20, ahead: 1 << 15 }
     }
 }
 
@@ -83,6 +85,12 @@ impl Limits {
         Limits { statements: self.statements.min(64 << 20), ..self }
     }
 
+    /// Whether results of a layer with tags, or a part of them, are combined as soon as its messages are in: where rows are combined at all, and not
+    /// each multiplied with the tag, and where there are enough of them to be worth a seed.
+    pub fn ahead(&self, products: &Products, few_rows: bool) -> bool {
+        !few_rows && products.input_len() + products.output_len() >= self.ahead
+    }
+
     /// What is done about so many bytes of statements, beside those of a verification that is `under_way`. One at a time is: another waits
     /// for it as long as there is room.
     pub fn verified(&self, bytes: u64, under_way: u64) -> Verified {
@@ -121,7 +129,7 @@ mod tests {
             (product(2, 4, 4, 100), 3 * 8 * 8 * 9 * 25, 4),
             (product(0, 4, 5, 1), 0, 1),
         ] {
-            let limits = Limits { block: 64, worth: 0, statements: statements.saturating_mul(2) };
+            let limits = Limits { block: 64, worth: 0, statements: statements.saturating_mul(2), ahead: 0 };
             let parts: Vec<_> = limits.parts(Security::Malicious, &products, false).collect();
             assert_eq!(parts.len(), least, "{statements} bytes at a time");
             assert!((parts[0].start, parts[parts.len() - 1].end) == (0, products.units()));
@@ -141,7 +149,7 @@ mod tests {
             let products = Products { shape: LinearShape::MatMul { m, k, n }, count: 1 };
             let whole = product_statements(&products, false);
             for statements in [1, whole / 3, whole / 2, 192 << 20] {
-                let limits = Limits { block: 64, worth: 0, statements: 2 * statements };
+                let limits = Limits { block: 64, worth: 0, statements: 2 * statements, ahead: 0 };
                 let parts = limits.parts(Security::Malicious, &products, false);
                 let stated: Vec<u64> =
                     parts.map(|part| product_statements(&products.with_units(part.len()), false)).collect();
@@ -163,7 +171,7 @@ mod tests {
     #[test]
     fn blocks_are_all_elements_in_order() {
         for (n, block) in [(0, 64), (1, 64), (64, 64), (65, 64), (1000, 128), (7, usize::MAX)] {
-            let blocks: Vec<_> = Limits { block, worth: 0, statements: 0 }.blocks(n).collect();
+            let blocks: Vec<_> = Limits { block, worth: 0, statements: 0, ahead: 0 }.blocks(n).collect();
             assert_eq!(blocks.len(), n.div_ceil(block).max(1), "{n} in blocks of {block}");
             assert!(blocks.iter().all(|b| b.len() <= block));
             assert!((blocks[0].start, blocks[blocks.len() - 1].end) == (0, n));

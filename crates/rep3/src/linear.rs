@@ -136,16 +136,9 @@ fn part_of_products(
         Proved::Tags(tags, first) => {
             let z = cx.reshare_with("product", ring, z, None)?;
             if let Some(transcript) = &mut cx.transcript {
-                let (x, bias, tags) = (x.clone(), bias.cloned(), tags.clone());
-                transcript.push_tagged(TaggedClaim {
-                    ring,
-                    products,
-                    x,
-                    bias,
-                    z: z.clone(),
-                    tags,
-                    first: *first,
-                });
+                let (x, bias, z, first) = (x.clone(), bias.cloned(), z.clone(), *first);
+                let claim = TaggedClaim { ring, products, x, bias, z, tags: tags.clone(), first };
+                transcript.push_tagged(claim, cx.limits.ahead(&products, tags.are_of_rows()));
             }
             return Ok(z);
         }
@@ -349,7 +342,7 @@ mod tests {
             let [x, w, bias] = [all.input_len(), all.weight_len(), all.columns()].map(|n| edges(ring, n));
             let run = |statements| {
                 let results = three(Security::Malicious, |cx| {
-                    cx.limits = Limits { block: usize::MAX, worth: u64::MAX, statements };
+                    cx.limits = Limits { block: usize::MAX, worth: u64::MAX, statements, ahead: usize::MAX };
                     let [x, w, bias] = [&x, &w, &bias].map(|values| share(cx.id, ring, values));
                     let w = Operand::new(cx.device, ring, all, &w);
                     let y = products(cx, ring, all, &x, &w, Some(&bias)).unwrap();

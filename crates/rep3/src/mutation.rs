@@ -30,6 +30,7 @@ privet_mutation::mutations! {
     "modes-not-compared",
     "tags-not-checked",
     "tags-not-proved",
+    "ahead-not-reported",
     "tag-keys-forgotten",
     "spent-forgotten",
     "difference-unmasked",

@@ -31,6 +31,9 @@ impl Device for Crooked {
     fn name(&self) -> String {
         "crooked".into()
     }
+    fn shared(&self) -> Arc<dyn Device> {
+        Arc::new(Crooked { sound: self.sound.clone(), ..*self })
+    }
     fn threads(&self) -> usize {
         self.sound.threads()
     }

@@ -147,7 +147,7 @@ mod tests {
     fn a_long_operation_is_verified_in_pieces() {
         let ring = Ring::new(20);
         let (block, short, long) = (128, edges(ring, 128), edges(ring, 40 * 128 + 17));
-        let whole = Limits { block: usize::MAX, worth: u64::MAX, statements: u64::MAX };
+        let whole = Limits { block: usize::MAX, worth: u64::MAX, statements: u64::MAX, ahead: 0 };
         for (name, gate) in GATES {
             let (_, of_a_block, _) = run(gate, whole, &short);
             let limit = 3 * of_a_block;
@@ -155,7 +155,8 @@ mod tests {
             assert!(all > 30 * of_a_block, "{name}: {all} bytes at once");
             // each time before anything else is done, and beside the next block
             for (worth, beside) in [(u64::MAX, false), (0, true)] {
-                let (found, most, often) = run(gate, Limits { block, worth, statements: limit }, &long);
+                let (found, most, often) =
+                    run(gate, Limits { block, worth, statements: limit, ahead: 0 }, &long);
                 let mask = Ring::new(15).mask();
                 let low = |x: &[u64]| x.iter().map(|x| x & mask).collect::<Vec<_>>();
                 assert_eq!(low(&found), low(&truth), "{name}");
@@ -179,7 +180,7 @@ mod tests {
         let x = edges(ring, 20 * 128);
         // at once, and beside the second block
         for statements in [1, u64::MAX] {
-            let limits = Limits { block: 128, worth: 1, statements };
+            let limits = Limits { block: 128, worth: 1, statements, ahead: 0 };
             let results = three(Security::Malicious, |cx| {
                 cx.limits = limits;
                 let mut x = share(cx.id, ring, &x);

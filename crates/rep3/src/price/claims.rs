@@ -10,6 +10,10 @@ pub struct Claims {
     pub stated: [Stated; 3],
     /// Whether there are results of layers with tags.
     pub tagged: bool,
+    /// Whether some of them wait for coefficients ahead of the verification.
+    pub waits: bool,
+    /// Seeds that were told ahead.
+    pub seeds: u64,
     /// Bytes of all columns, which every party remembers until they are verified.
     pub bytes: u64,
     /// Of these, those of ring elements; of a matrix product, an item of the extension ring for each place of its inner dimension.
@@ -57,11 +61,12 @@ impl Claims {
     }
 
     /// Products of layers with tags, with so many elements of the first operand and the result: items for `places` of the inner dimensions
-    /// and columns are made of them.
-    pub(super) fn tagged(&mut self, places: usize, [first, result]: [usize; 2]) {
+    /// and columns are made of them, `ahead` of the verification or not.
+    pub(super) fn tagged(&mut self, places: usize, [first, result]: [usize; 2], ahead: bool) {
         self.bytes += proofs::tagged_bytes(first, result);
         if result > 0 {
             self.tagged = true;
+            self.waits |= ahead;
             self.ring_bytes += (places * Extension::Ring.bytes()) as u64;
         }
     }
@@ -75,13 +80,20 @@ impl Claims {
             stated.depth += other.depth;
         }
         self.tagged |= other.tagged;
+        self.waits |= other.waits;
+        self.seeds += other.seeds;
         self.bytes += other.bytes;
         self.ring_bytes += other.ring_bytes;
     }
 
     /// What verifying them costs.
     pub fn verification(&self) -> Talk {
-        proofs::verification(&self.stated, self.tagged)
+        proofs::verification(&self.stated, self.tagged, self.seeds)
+    }
+
+    /// Another round of the protocol begins, with seeds for what waits for them.
+    pub(super) fn told_ahead(&mut self) {
+        self.seeds += u64::from(std::mem::take(&mut self.waits));
     }
 }
 
@@ -165,9 +177,9 @@ impl Moves {
         self
     }
 
-    /// With products of layers with tags.
-    pub fn stating_tagged(mut self, places: usize, elements: [usize; 2]) -> Moves {
-        self.last().claims.tagged(places, elements);
+    /// With products of layers with tags, combined `ahead` of the verification or not.
+    pub fn stating_tagged(mut self, places: usize, elements: [usize; 2], ahead: bool) -> Moves {
+        self.last().claims.tagged(places, elements, ahead);
         self
     }
 

@@ -2,7 +2,7 @@
 //! `crates/rep3/src/gates`.
 
 use super::claims::Moves;
-use super::proofs::{Extension, by_element, depth};
+use super::proofs::{Extension, by_element, depth, few_rows};
 use super::{Setting, Talk, packed};
 use crate::Security;
 use crate::moves::masked_block;
@@ -347,7 +347,8 @@ impl Setting {
             let moves = Moves::reshare(y as u64, bits).multiplying(part.macs());
             match by_element(part.shape) {
                 _ if tagged => {
-                    moves.stating_tagged(part.count * (depth(part.shape) + part.columns()), [x, y])
+                    let ahead = self.limits.ahead(&part, few_rows(products.shape));
+                    moves.stating_tagged(part.count * (depth(part.shape) + part.columns()), [x, y], ahead)
                 }
                 Some(depth) => moves.stating(Extension::Ring, [y as u64; 3], depth),
                 // once for every product of a batch

@@ -45,6 +45,15 @@ pub fn making_tags(products: &Products) -> Products {
     Products { shape, count: products.count * groups }
 }
 
+/// Whether a layer with tags has so few rows that each is multiplied with the tag. More of them take longer than combining them, and one product of elements
+/// for each place.
+pub fn few_rows(shape: LinearShape) -> bool {
+    match shape {
+        LinearShape::MatMulT { m, .. } | LinearShape::MatMul { m, .. } => m <= 32,
+        LinearShape::Conv2d(_) => false,
+    }
+}
+
 /// The terms of an element where matrix products are proved element by element, as sums of products; else none. Rows and columns
 /// combined leave an element of the extension ring for every place of the inner dimension, which pays where they are many.
 pub fn by_element(shape: LinearShape) -> Option<usize> {
@@ -364,8 +373,8 @@ pub fn folds(shapes: &[Shapes; 3]) -> usize {
 }
 
 /// What one verification of these statements costs; `stated[i]` are those about party i. With results of layers that have tags their difference is
-/// compared: two elements to the party before. Nothing where nothing is stated.
-pub fn verification(stated: &[Stated; 3], tagged: bool) -> Talk {
+/// compared: two elements to the party before. `seeds` were told before it begins, which is counted here. Nothing where nothing is stated.
+pub fn verification(stated: &[Stated; 3], tagged: bool, seeds: u64) -> Talk {
     let shapes = Shapes::of(stated);
     let folds = folds(&shapes).max(usize::from(tagged));
     if folds == 0 {
@@ -384,7 +393,7 @@ pub fn verification(stated: &[Stated; 3], tagged: bool) -> Talk {
         let signals = (folds - 1) + 2;
         let last = ahead.final_bytes() + behind.final_bytes();
         // halves of seeds: one to each of two provers, then the other one, and what it was told itself
-        (messages + challenges + signals + last + difference) as u64 + 6 * SEED
+        (messages + challenges + signals + last + difference) as u64 + 6 * SEED * (1 + seeds)
     });
     Talk { sent, rounds: 2 * folds as u64 + 2 }
 }

@@ -38,6 +38,8 @@ fn plan() -> Plan {
     let [candidates, rows, columns] = [[200, 5], [100, 10], [10, 100]].map(|shape| as_shape(&shape));
     let [batch, small] = [[10, 10, 10], [250, 2, 2]].map(|shape| as_shape(&shape));
     let images = as_shape(&[10, 4, 5, 5]);
+    let w = shaped(Op::Weight { name: "w".into(), owner: "model-owner".into() }, &[], &[10, 7], 20, 5);
+    let by_weights = shaped(Op::MatMul, &[rows, w], &[100, 7], 20, 10);
     let best = shaped(Op::Argmax { dim: 1 }, &[candidates], &[200], 7, 0);
     let by_rows = shaped(Op::MatMul, &[rows, columns], &[100, 100], 20, 10);
     let by_products = shaped(Op::MatMul, &[batch, batch], &[10, 10, 10], 20, 10);
@@ -55,7 +57,19 @@ fn plan() -> Plan {
     };
     let by_images = shaped(Op::Conv2d { geometry }, &[images, images], &[10, 10, 5, 5], 20, 10);
     let output = |value| Output { value, name: format!("y{value}"), to: "receiver".into() };
-    let of = [square, of_cut, dithered, equal, best, by_rows, by_products, by_elements, by_images, flat];
+    let of = [
+        square,
+        of_cut,
+        dithered,
+        equal,
+        best,
+        by_weights,
+        by_rows,
+        by_products,
+        by_elements,
+        by_images,
+        flat,
+    ];
     let outputs = of.map(output).to_vec();
     Plan { version: PLAN_VERSION, name: "cut".into(), batch: N, nodes, outputs, updates: vec![] }
 }
@@ -65,7 +79,8 @@ fn counted(plan: &Plan, Setting { security, limits }: Setting) -> (Vec<Talk>, Ta
     let x = edges(Ring::new(18), N);
     let parties = three(security, |cx| {
         cx.limits = limits;
-        let weights = SharedWeights::new(cx, plan, BTreeMap::new()).unwrap();
+        let w = BTreeMap::from([("w".into(), share(cx.id, Ring::new(20), &edges(Ring::new(18), 70)))]);
+        let weights = SharedWeights::new(cx, plan, w).unwrap();
         let inputs = [(0, share(cx.id, Ring::new(20), &x))].into();
         let given = Given { inputs, ..Given::default() };
         let outcome = Evaluator::new(plan, &weights).run(cx, given, &mut |_| ()).unwrap();
@@ -84,7 +99,7 @@ fn counted(plan: &Plan, Setting { security, limits }: Setting) -> (Vec<Talk>, Ta
 fn declared_is_counted_where_operations_are_cut() {
     let plan = plan();
     plan.check().unwrap();
-    let mut verified = vec![];
+    let (mut verified, mut combined_ahead) = (vec![], vec![]);
     for (block, worth, statements) in [
         (usize::MAX, u64::MAX, u64::MAX),
         (128, u64::MAX, u64::MAX),
@@ -100,8 +115,10 @@ fn declared_is_counted_where_operations_are_cut() {
         (usize::MAX, 0, 30_000),
         (320, 50_000, 100_000),
     ] {
-        for security in [Security::SemiHonest, Security::Malicious] {
-            let setting = Setting { security, limits: Limits { block, worth, statements } };
+        for (security, ahead) in
+            [(Security::SemiHonest, usize::MAX), (Security::Malicious, 1700), (Security::Malicious, 1701)]
+        {
+            let setting = Setting { security, limits: Limits { block, worth, statements, ahead } };
             let (nodes, checks) = counted(&plan, setting);
             let known = known(&plan);
             for (v, (node, counted)) in plan.nodes.iter().zip(nodes).enumerate() {
@@ -110,10 +127,15 @@ fn declared_is_counted_where_operations_are_cut() {
             }
             assert_eq!(setting.verification(&plan), checks, "{setting:?}");
             if security == Security::Malicious {
-                verified.push(checks);
+                let counts = if ahead > 1700 { &mut verified } else { &mut combined_ahead };
+                counts.push(checks);
             }
         }
     }
+    // a seed of which two halves are told, with two copies of each
+    assert!(combined_ahead[0].sent.iter().zip(verified[0].sent).all(|(ahead, last)| *ahead == last + 96));
+    // what is verified at once needs none
+    assert_eq!(combined_ahead[3], verified[3]);
     let rounds: Vec<u64> = verified.iter().map(|talk| talk.rounds).collect();
     // once, once, after some nodes, after every block and product, and after some blocks
     let [once, blocks, nodes, all, some, few] = std::array::from_fn(|i| rounds[i]);

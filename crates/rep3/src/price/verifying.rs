@@ -18,6 +18,9 @@ pub(super) struct Verifying {
 impl Verifying {
     /// The protocol comes to the end of a piece.
     pub fn after(&mut self, limits: &Limits, Piece { rounds, claims }: Piece) {
+        if rounds > 0 {
+            self.claims.told_ahead();
+        }
         self.left = self.left.saturating_sub(rounds);
         if self.left == 0 {
             self.under_way = 0;

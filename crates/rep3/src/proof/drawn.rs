@@ -8,20 +8,44 @@ use privet_kernels::fold::RING_BITS;
 use privet_prg::{Domain, Prg, Seed};
 use privet_ring::Ring;
 
+/// A seed that both verifiers of a prover draw alike: what the one before it tells it, and what the one after does.
+pub(in crate::proof) struct Halves([Seed; 2]);
+
+impl Halves {
+    pub fn draw(shared: &mut Prg) -> Halves {
+        Halves([(); 2].map(|()| shared.seed()))
+    }
+
+    pub fn seed(&self) -> Seed {
+        sum(self.0.each_ref())
+    }
+
+    /// What the verifier with this role tells the prover.
+    pub fn told(&self, role: Role) -> &[u8] {
+        match role {
+            Role::Before => self.0[0].expose(),
+            Role::After => self.0[1].expose(),
+            Role::Prover => unreachable!("a prover is told"),
+        }
+    }
+}
+
 /// What both verifiers of a proof draw alike.
 pub(super) struct Drawn {
     /// Of the verifier that has this.
     role: Role,
     pub shapes: Shapes,
-    /// Of the coefficients' seed: what the verifier before the prover tells it, and what the one after does.
-    halves: [Seed; 2],
+    /// Of the coefficients' seed.
+    halves: Halves,
+    /// Of seeds that were told before this verification began, in their order ([`super::ahead`]).
+    ahead: Vec<Halves>,
     /// Per fold; all are units, so that the masks at the end are multiplied by units.
     pub challenges: Vec<Vec<u64>>,
 }
 
 impl Drawn {
-    pub fn new(role: Role, shapes: Shapes, mut shared: Prg) -> Drawn {
-        let halves = [(); 2].map(|()| shared.seed());
+    pub fn new(role: Role, shapes: Shapes, ahead: Vec<Halves>, mut shared: Prg) -> Drawn {
+        let halves = Halves::draw(&mut shared);
         let mut unit = || loop {
             let r = shared.elements(Ring::R64, 1)[0];
             if is_unit(r) {
@@ -30,20 +54,19 @@ impl Drawn {
         };
         let challenges =
             (0..shapes.folds()).map(|k| (0..shapes.challenges(k)).map(|_| unit()).collect()).collect();
-        Drawn { role, shapes, halves, challenges }
+        Drawn { role, shapes, halves, ahead, challenges }
     }
 
     /// The seed of the coefficients.
     pub fn seed(&self) -> Seed {
-        sum(self.halves.each_ref())
+        self.halves.seed()
     }
 
     /// What the verifier with this role tells the prover before its values of fold `k`: half a seed before the first, and before the others
     /// the challenges of the fold before, which the party after the prover alone tells it.
     fn told(&self, role: Role, k: usize) -> Vec<u8> {
         match (role, k) {
-            (Role::Before, 0) => self.halves[0].expose().to_vec(),
-            (Role::After, 0) => self.halves[1].expose().to_vec(),
+            (_, 0) => self.halves.told(role).to_vec(),
             (Role::After, _) if k < self.shapes.folds() => challenge_bytes(&self.challenges[k - 1]),
             _ => vec![],
         }
@@ -54,9 +77,12 @@ impl Drawn {
         self.told(self.role, k)
     }
 
-    /// What the other verifier does.
+    /// What the other verifier does, and before the first values what it told ahead.
     pub fn other_tells(&self, k: usize) -> Vec<u8> {
-        self.told(if self.role == Role::Before { Role::After } else { Role::Before }, k)
+        let other = if self.role == Role::Before { Role::After } else { Role::Before };
+        let mut told = self.told(other, k);
+        self.ahead.iter().filter(|_| k == 0).for_each(|halves| told.extend_from_slice(halves.told(other)));
+        told
     }
 }
 
@@ -119,17 +145,16 @@ mod tests {
     #[test]
     fn a_seed_needs_both_halves() {
         let shapes = Shapes::of(&Default::default())[0].clone();
-        let [drawn, other] =
-            [1, 2].map(|i| Drawn::new(Role::Before, shapes.clone(), Seed::from_bytes([i; 16]).stream()));
+        let [drawn, other] = [1, 2]
+            .map(|i| Drawn::new(Role::Before, shapes.clone(), vec![], Seed::from_bytes([i; 16]).stream()));
         let of = |first: &Drawn, second: &Drawn| {
-            let halves = [first.halves[0].clone(), second.halves[1].clone()];
-            Drawn { role: Role::After, shapes: shapes.clone(), halves, challenges: vec![] }.seed()
+            Halves([first.halves.0[0].clone(), second.halves.0[1].clone()]).seed()
         };
-        assert_ne!(drawn.halves[0], drawn.halves[1]);
+        assert_ne!(drawn.halves.0[0], drawn.halves.0[1]);
         let seeds = [of(&drawn, &drawn), of(&other, &drawn), of(&drawn, &other)];
         assert_eq!(seeds[0], drawn.seed());
         assert!(!seeds[1..].contains(&seeds[0]));
-        assert!(drawn.halves.iter().all(|half| *half != seeds[0]), "half is not all of it");
+        assert!(drawn.halves.0.iter().all(|half| *half != seeds[0]), "half is not all of it");
     }
 
     /// Else a prover would know its own coefficients before its messages are in.

@@ -1,5 +1,6 @@
 //! What each party remembers of a run in order to prove its messages, and to check the others' (docs/rep3.md, section 6).
 
+mod ahead;
 mod batch;
 mod column;
 mod convolution;
@@ -28,11 +29,15 @@ use crate::PartyId;
 #[cfg(test)]
 use crate::price::proofs::Stated;
 use crate::price::proofs::{batch_bytes, numbers_bytes, product_bytes, tagged_bytes};
+use ahead::Ahead;
 pub(crate) use column::{Column, Operand};
 pub(crate) use mask::Mask;
+use privet_kernels::Device;
+use privet_prg::{Domain, Seed};
 use privet_ring::Ring;
 pub(crate) use products::ProductClaim;
 pub(crate) use rest::Rest;
+use tags::Tagged;
 pub(crate) use tags::{TaggedClaim, Tags};
 pub(crate) use under_way::UnderWay;
 
@@ -151,7 +156,9 @@ pub(crate) struct Claim {
 pub(crate) struct Transcript {
     claims: Vec<Claim>,
     products: Vec<ProductClaim>,
-    tagged: Vec<TaggedClaim>,
+    tagged: Vec<Tagged>,
+    /// Of those of `tagged` that are combined by now.
+    ahead: Vec<Ahead>,
     /// Of all columns, whatever this party's view of them.
     bytes: u64,
 }
@@ -160,7 +167,8 @@ pub(crate) struct Transcript {
 struct Taken {
     claims: Vec<Claim>,
     products: Vec<ProductClaim>,
-    tagged: Vec<TaggedClaim>,
+    tagged: Vec<Tagged>,
+    ahead: Vec<Ahead>,
 }
 
 impl Transcript {
@@ -224,20 +232,35 @@ impl Transcript {
         }
     }
 
-    /// Remember results of a layer with tags. Panics where a length is not what the shape says.
-    pub fn push_tagged(&mut self, claim: TaggedClaim) {
+    /// Remember results of a layer with tags, which may be combined `ahead` of the verification. Panics where a length is not what the shape says.
+    pub fn push_tagged(&mut self, claim: TaggedClaim, ahead: bool) {
         let (products, lens) = (claim.products, [claim.x.len(), claim.z.len()]);
         assert_eq!(lens, [products.input_len(), products.output_len()], "elements of a product");
         self.bytes += tagged_bytes(lens[0], lens[1]);
         if lens[1] > 0 {
-            self.tagged.push(claim);
+            self.tagged.push(Tagged::new(claim, ahead));
         }
+    }
+
+    /// Whether results wait for coefficients ahead of the verification.
+    pub fn waits(&self) -> bool {
+        self.tagged.iter().any(Tagged::waits)
+    }
+
+    /// Begin with all results that wait, by coefficients from a seed that nobody knew before these were in.
+    fn begin_ahead(&mut self, device: &dyn Device, coefficients: &Seed, ahead: Ahead) {
+        let mut prg = coefficients.derive(Domain::Common, 1).stream();
+        self.tagged
+            .iter_mut()
+            .filter(|tagged| tagged.waits())
+            .for_each(|tagged| tagged.begin(device, &mut prg));
+        self.ahead.push(ahead);
     }
 
     /// Everything, and nothing is left.
     fn take(&mut self) -> Taken {
-        let Transcript { claims, products, tagged, bytes: _ } = std::mem::take(self);
-        Taken { claims, products, tagged }
+        let Transcript { claims, products, tagged, ahead, bytes: _ } = std::mem::take(self);
+        Taken { claims, products, tagged, ahead }
     }
 
     /// Bytes of all columns since the last verification.

@@ -21,7 +21,7 @@ use crate::price::proofs::{self, depth, making_tags};
 use crate::{Messages, Party, RunError, Share, mutation};
 use privet_family::{Prepared, Products, Secret};
 use privet_kernels::fold::Powers;
-use privet_kernels::{Device, LinearShape};
+use privet_kernels::{Aside, Device, LinearShape};
 use privet_prg::{Domain, Prg, Seed};
 use privet_ring::Ring;
 use std::sync::Arc;
@@ -45,9 +45,6 @@ enum Tag {
     /// Where rows are combined first: an element for every place, those of one product after those of another.
     Items([Secret; 2]),
 }
-
-/// Most rows that are multiplied with a tag one by one. More of them take longer than combining them, and one product of elements for each place.
-const FEW: usize = 32;
 
 impl Tags {
     /// Of this second operand. One round; what was sent is left to be proved.
@@ -88,6 +85,11 @@ impl Tags {
         Ok(Tags { key, tag })
     }
 
+    /// Whether rows are multiplied with them one by one.
+    pub fn are_of_rows(&self) -> bool {
+        matches!(self.tag, Tag::Operands(_))
+    }
+
     /// The same without a component of the key.
     #[cfg(test)]
     pub(super) fn less_key(&self, component: usize) -> Tags {
@@ -100,11 +102,11 @@ impl Tags {
 /// Products of the same first operand with tags in the place of the second, where they are of few rows.
 fn of_few_rows(products: Products) -> Option<Products> {
     let shape = match products.shape {
-        LinearShape::MatMulT { m, k, .. } if m <= FEW => LinearShape::MatMulT { m, k, n: SMALL },
-        LinearShape::MatMul { m, k, .. } if m <= FEW => LinearShape::MatMul { m, k, n: SMALL },
-        LinearShape::MatMulT { .. } | LinearShape::MatMul { .. } | LinearShape::Conv2d(_) => return None,
+        LinearShape::MatMulT { m, k, .. } => LinearShape::MatMulT { m, k, n: SMALL },
+        LinearShape::MatMul { m, k, .. } => LinearShape::MatMul { m, k, n: SMALL },
+        LinearShape::Conv2d(_) => return None,
     };
-    Some(Products { shape, ..products })
+    proofs::few_rows(products.shape).then_some(Products { shape, ..products })
 }
 
 /// The sum of these words' columns, each times its coefficients, all places of one product after those of another.
@@ -177,7 +179,7 @@ impl Layout {
 }
 
 /// Results of a layer with tags in a run, or of some of its products or rows.
-#[cfg_attr(test, derive(Clone))]
+#[derive(Clone)]
 pub(crate) struct TaggedClaim {
     pub ring: Ring,
     pub products: Products,
@@ -199,15 +201,27 @@ impl TaggedClaim {
             (Tag::Operands(tag), Some(products)) => self.of_few_rows(device, products, tag, prg),
             (Tag::Operands(_), None) => unreachable!("no part has more rows than the layer"),
             (Tag::Items(tag), _) => {
-                let each = (0..self.products.count).map(|i| {
-                    let rows = Rows::of(self.products.shape, prg);
-                    self.of_rows(device, i, tag, &rows)
-                });
-                each.fold(Gr::ZERO, Gr::add)
+                let rows = self.rows(prg);
+                (0..self.summands()).fold(Gr::ZERO, |sum, i| sum.add(self.summand(device, i, tag, &rows)))
             }
         };
         shift(&mut sum, self.ring);
         sum
+    }
+
+    /// [`TaggedClaim::difference`] beside the protocol: its summands, of which rows are combined.
+    fn begin(&self, device: &dyn Device, prg: &mut Prg) -> Option<Aside<Gr>> {
+        let Tag::Items(_) = &self.tags.tag else { return None };
+        let (claim, device, rows) = (self.clone(), device.shared(), self.rows(prg));
+        Some(Aside::begin(self.summands(), move |i| match &claim.tags.tag {
+            Tag::Items(tag) => claim.summand(&*device, i, tag, &rows),
+            Tag::Operands(_) => unreachable!("a tag stays what it is"),
+        }))
+    }
+
+    /// Coefficients of all products' rows.
+    fn rows(&self, prg: &mut Prg) -> Vec<Rows> {
+        (0..self.products.count).map(|_| Rows::of(self.products.shape, prg)).collect()
     }
 
     /// The key of the layer of product `i`.
@@ -249,19 +263,36 @@ impl TaggedClaim {
         })
     }
 
-    /// Of product `i`, whose rows are combined first.
-    fn of_rows(&self, device: &dyn Device, i: usize, tag: &[Secret; 2], rows: &Rows) -> Gr {
+    /// Summands of the difference, where rows are combined first: of every product three.
+    fn summands(&self) -> usize {
+        3 * self.products.count
+    }
+
+    /// One of them: of a product what the components of the first operand make with the tag, one each, and what the results make with the key.
+    fn summand(&self, device: &dyn Device, i: usize, [own, both]: &[Secret; 2], rows: &[Rows]) -> Gr {
+        let (product, part) = (i / 3, i % 3);
+        let rows = &rows[product];
+        match part {
+            0 => self.of_operand(device, product, &self.x.own, both, rows),
+            1 => self.of_operand(device, product, &self.x.next, own, rows),
+            _ => Gr::ZERO.sub(self.of_results(device, product, rows)),
+        }
+    }
+
+    /// A component of the first operand of product `i`, with its tag.
+    fn of_operand(&self, device: &dyn Device, i: usize, x: &[u64], tag: &Secret, rows: &Rows) -> Gr {
         let shape = self.products.shape;
-        let (inputs, outputs, places) = (shape.input_len(), shape.output_len(), depth(shape));
+        let (len, places) = (shape.input_len(), depth(shape));
         let powers = if matches!(rows, Rows::Each(_)) { Powers::Below24 } else { Powers::All };
+        let mut items = vec![Gr::ZERO; places];
+        first(device, shape, &x[i * len..(i + 1) * len], rows, &mut items);
         let at = (self.first + i) * places;
-        let [own, both] = tag.each_ref().map(|tag| &tag.as_chunks().0[at..at + places]);
-        let x = [&self.x.own, &self.x.next].map(|x| {
-            let mut items = vec![Gr::ZERO; places];
-            first(device, shape, &x[i * inputs..(i + 1) * inputs], rows, &mut items);
-            items
-        });
-        let sum = inner(device, both, &x[0], powers).add(inner(device, own, &x[1], powers));
+        inner(device, &tag.as_chunks().0[at..at + places], &items, powers)
+    }
+
+    /// The results of product `i` less the bias, with their key.
+    fn of_results(&self, device: &dyn Device, i: usize, rows: &Rows) -> Gr {
+        let (shape, outputs) = (self.products.shape, self.products.shape.output_len());
         let [mut z, next] = [&self.z.own, &self.z.next].map(|z| {
             let mut items = vec![Gr::ZERO; self.products.columns()];
             columns_of_result(device, shape, &z[i * outputs..(i + 1) * outputs], rows, &mut items);
@@ -278,7 +309,7 @@ impl TaggedClaim {
             }
         }
         let key = self.key(i);
-        sum.sub(items_combined(device, &both, 1, key[0])).sub(items_combined(device, &z, 1, key[1]))
+        items_combined(device, &both, 1, key[0]).add(items_combined(device, &z, 1, key[1]))
     }
 }
 
@@ -287,6 +318,54 @@ fn in_full(words: &[u64]) -> Gr {
     let mut element = Gr::ZERO;
     element[..SMALL].copy_from_slice(words);
     element
+}
+
+/// Results of a layer with tags, and how far their difference is.
+pub(crate) struct Tagged {
+    claim: TaggedClaim,
+    made: Made,
+}
+
+enum Made {
+    /// When all is verified.
+    Last,
+    /// As soon as the parties have coefficients of its rows.
+    Waits,
+    /// Its summands, beside the protocol.
+    Aside(Aside<Gr>),
+}
+
+impl Tagged {
+    pub fn new(claim: TaggedClaim, ahead: bool) -> Tagged {
+        Tagged { claim, made: if ahead { Made::Waits } else { Made::Last } }
+    }
+
+    /// Whether it wants coefficients before the verification.
+    pub fn waits(&self) -> bool {
+        matches!(self.made, Made::Waits)
+    }
+
+    /// Begin, with coefficients of rows from `prg`.
+    pub fn begin(&mut self, device: &dyn Device, prg: &mut Prg) {
+        self.made = self.claim.begin(device, prg).map_or(Made::Last, Made::Aside);
+    }
+
+    /// This party's summand of the difference, where there is none by now with coefficients of rows from `prg`.
+    fn difference(self, device: &dyn Device, prg: &mut Prg) -> Gr {
+        match self.made {
+            Made::Last | Made::Waits => self.claim.difference(device, prg),
+            Made::Aside(summands) => {
+                let mut sum = summands.finish().into_iter().fold(Gr::ZERO, Gr::add);
+                shift(&mut sum, self.claim.ring);
+                sum
+            }
+        }
+    }
+
+    #[cfg(test)]
+    pub fn into_claim(self) -> TaggedClaim {
+        self.claim
+    }
 }
 
 /// Whether the differences of all claims add up to 0: they are reshared, and then compared two components at a time.
@@ -303,7 +382,7 @@ impl Difference {
     /// This party's component, by coefficients from a seed that no party knew before all messages of the batch were in.
     pub fn of(
         device: &dyn Device,
-        claims: &[TaggedClaim],
+        results: Vec<Tagged>,
         coefficients: &Seed,
         [mut own, mut next]: [Prg; 2],
     ) -> Difference {
@@ -311,7 +390,7 @@ impl Difference {
         let mut masks = [Gr::draw(&mut own, 1), Gr::draw(&mut next, 1)];
         mutation::mask("difference-unmasked", masks.each_mut().map(|mask| mask.as_flattened_mut()));
         let zero = masks[0][0].sub(masks[1][0]);
-        let own = claims.iter().fold(zero, |sum, claim| sum.add(claim.difference(device, &mut prg)));
+        let own = results.into_iter().fold(zero, |sum, all| sum.add(all.difference(device, &mut prg)));
         Difference { own, next: Gr::ZERO }
     }
 

@@ -39,6 +39,8 @@ pub(super) struct Begun {
     pub shapes: [Shapes; 3],
     pub products: OfProducts,
     pub drawn: [Drawn; 2],
+    /// What this party was told ahead.
+    pub told: Told,
     pub masks: [[Masks; 3]; 2],
 }
 
@@ -71,8 +73,9 @@ impl UnderWay {
         let got = got?;
         let next = match self.stage {
             Stage::Coefficients(begun) => {
-                let told = Told { before: got.prev, after: got.next };
-                let (all, values) = begun.learn(party, &told.seed());
+                let mut told = Told { before: got.prev, after: got.next };
+                let seed = told.seed();
+                let (all, values) = begun.learn(party, &seed, &mut told);
                 Stage::values(party, 0, all.into(), values, told)?
             }
             Stage::Values { k, mut all, told } => {
@@ -117,8 +120,9 @@ impl Stage {
 
 impl Begun {
     /// With the seed of the own proof's coefficients: all three proofs, and the own one's first values.
-    fn learn(self, party: &mut Party, seed: &Seed) -> (Verification, Vec<u8>) {
-        let Begun { batches, shapes, products, drawn, masks } = self;
+    fn learn(self, party: &mut Party, seed: &Seed, told: &mut Told) -> (Verification, Vec<u8>) {
+        let Begun { batches, shapes, products, drawn, told: ahead, masks } = self;
+        told.add(ahead);
         let [own, next, prev] = batches;
         #[cfg(test)]
         let own = match party.adapt.take() {

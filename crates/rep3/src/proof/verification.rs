@@ -8,7 +8,7 @@ use super::fold::Masks;
 use super::galois::Gr;
 use super::products::{Combined, CommonFolds, ProductClaim};
 use super::roles::{Roles, Stated};
-use super::tags::{Difference, TaggedClaim};
+use super::tags::{Difference, Tagged};
 use crate::mutation;
 use crate::price::proofs::Shapes;
 use privet_kernels::{Device, in_two};
@@ -39,7 +39,7 @@ pub(super) struct OfProducts {
     pub proved: Vec<ProductClaim>,
     pub in_common: CommonFolds,
     /// Results of layers with tags, and what masks their difference; nothing where there are none.
-    pub tagged: Option<(Vec<TaggedClaim>, [Prg; 2])>,
+    pub tagged: Option<(Vec<Tagged>, [Prg; 2])>,
 }
 
 impl Verification {
@@ -77,7 +77,7 @@ impl Verification {
                 let mut ring = Roles::new(device, ring, of_ring, joining);
                 let values = ring.values(device, 0);
                 let difference =
-                    tagged.map(|(claims, masks)| Difference::of(device, &claims, &coefficients, masks));
+                    tagged.map(|(results, masks)| Difference::of(device, results, &coefficients, masks));
                 (ring, values, difference)
             },
         );

@@ -1,11 +1,12 @@
 //! The rounds in which the three parties prove their messages to each other, all at once.
 
 use super::Taken;
+use super::ahead::Ahead;
 use super::batch::{Batches, Role};
 use super::drawn::{Drawn, sum};
 use super::fold::Masks;
 use super::products::{CommonFolds, ProductClaim};
-use super::tags::{Difference, TaggedClaim, opened};
+use super::tags::{Difference, Tagged, opened};
 use super::under_way::{Begun, UnderWay};
 use super::verification::{OfProducts, Verification};
 use crate::context::Awaited;
@@ -58,7 +59,7 @@ impl Party<'_> {
         self.note_remembered();
         let Some(transcript) = &mut self.transcript else { return Ok(()) };
         let bytes = transcript.bytes();
-        let Taken { claims, products, tagged } = transcript.take();
+        let Taken { claims, products, tagged, ahead } = transcript.take();
         if mutation::active("nothing-proved") {
             return Ok(());
         }
@@ -67,7 +68,7 @@ impl Party<'_> {
             return Ok(());
         }
         let begun = self.counted_as_checks(|party| {
-            let begun = party.begun(batches, shapes, products, tagged);
+            let begun = party.begun(batches, shapes, products, tagged, ahead);
             UnderWay::begin(party, begun, bytes)
         })?;
         self.under_way.push(begun);
@@ -139,7 +140,8 @@ impl Party<'_> {
         batches: [Batches; 3],
         shapes: [Shapes; 3],
         products: Vec<ProductClaim>,
-        tagged: Vec<TaggedClaim>,
+        tagged: Vec<Tagged>,
+        ahead: Vec<Ahead>,
     ) -> Begun {
         let in_common = CommonFolds::of(&shapes, &products);
         let shared = self.draw();
@@ -150,10 +152,18 @@ impl Party<'_> {
         });
         let (batches, shapes) = (self.rotated(batches), self.rotated(shapes));
         let [_, of_next, of_prev] = &shapes;
-        let of_next = Drawn::new(Role::Before, of_next.clone(), shared.own);
-        let of_prev = Drawn::new(Role::After, of_prev.clone(), shared.next);
+        let (mut halves, mut told) = ([vec![], vec![]], Told::default());
+        let ahead = if mutation::active("ahead-not-reported") { vec![] } else { ahead };
+        for Ahead { halves: [of_next, of_prev], told: more } in ahead {
+            halves[0].push(of_next);
+            halves[1].push(of_prev);
+            told.add(more);
+        }
+        let [ahead_of_next, ahead_of_prev] = halves;
+        let of_next = Drawn::new(Role::Before, of_next.clone(), ahead_of_next, shared.own);
+        let of_prev = Drawn::new(Role::After, of_prev.clone(), ahead_of_prev, shared.next);
         let products = OfProducts { proved: products, in_common, tagged };
-        Begun { batches, shapes, products, drawn: [of_next, of_prev], masks }
+        Begun { batches, shapes, products, drawn: [of_next, of_prev], told, masks }
     }
 
     /// Round 1: half of the seed of its coefficients to each prover. Before all that takes time: then the parties wait once and not twice.
@@ -341,18 +351,25 @@ fn told_again(all: &Verification, k: usize) -> [Vec<u8>; 2] {
 }
 
 /// What the verifiers of its own proof have told a prover since its last values.
+#[derive(Default)]
 pub(super) struct Told {
-    /// The party before: a half of the seed.
+    /// The party before: halves of seeds.
     pub before: Vec<u8>,
-    /// The party after: the other half, or the challenges of a fold.
+    /// The party after: the other halves, or the challenges of a fold.
     pub after: Vec<u8>,
 }
 
 impl Told {
-    /// The seed of its coefficients.
+    /// The first seed, of its coefficients.
     pub fn seed(&self) -> Seed {
-        let half = |bytes: &[u8]| Seed::from_bytes(bytes.try_into().expect("as many bytes as asked for"));
-        sum([&half(&self.before), &half(&self.after)])
+        let half = |bytes: &[u8]| *bytes.first_chunk().expect("as many bytes as asked for");
+        sum([&self.before, &self.after].map(|bytes| Seed::from_bytes(half(bytes))).each_ref())
+    }
+
+    /// And what they told beside.
+    pub fn add(&mut self, more: Told) {
+        self.before.extend(more.before);
+        self.after.extend(more.after);
     }
 
     /// The point of a fold.

@@ -31,6 +31,8 @@ pub struct World {
     pub publics: BTreeMap<String, u64>,
     /// From so few bytes of statements on they are verified beside the protocol, where it is not what a party does by itself.
     pub beside: Option<u64>,
+    /// From so few elements on results of layers with tags are combined ahead of the verification, likewise.
+    pub ahead: Option<usize>,
 }
 
 /// Fixed by `seed`, as a session would agree on them.
@@ -98,6 +100,7 @@ impl World {
             states: Default::default(),
             publics: BTreeMap::new(),
             beside: None,
+            ahead: None,
         };
         for (v, node) in plan.nodes.iter().enumerate() {
             let tensor = match &node.op {
@@ -157,6 +160,7 @@ impl World {
         let keys = self.keys[id.index()].derive(0);
         let mut cx = Party::new(id, self.security, self.device.as_ref(), keys, prev, next);
         self.beside.into_iter().for_each(|bytes| cx.verify_from(bytes));
+        self.ahead.into_iter().for_each(|elements| cx.combine_ahead_from(elements));
         cx
     }
 

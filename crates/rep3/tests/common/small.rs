@@ -121,9 +121,9 @@ fn training() -> Case {
     Case { name: plan.name.clone(), plan }
 }
 
-/// A run of a case: operands, shares and keys all follow from `seed`.
+/// A run of a case: operands, shares and keys all follow from `seed`. What large layers do, small ones do here.
 pub fn world(case: &Case, security: Security, seed: &Seed) -> World {
     let mut stream = seed.derive(Domain::Public, 0).stream();
     let operands = case.operands(&mut || stream.elements(Ring::R64, 1)[0]);
-    World::new(&case.plan, security, &operands, seed)
+    World { ahead: Some(0), ..World::new(&case.plan, security, &operands, seed) }
 }

@@ -166,7 +166,7 @@ fn true_statements_pass() {
                 };
                 batches.push((words, terms));
             }
-            let declared = verification(&stated, false);
+            let declared = verification(&stated, false, 0);
             for (result, sent) in results.into_iter().zip(declared.sent) {
                 let counted =
                     result.unwrap_or_else(|e| panic!("{kind:?}, {words} words, {terms} terms: {e}"));

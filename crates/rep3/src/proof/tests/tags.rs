@@ -2,7 +2,7 @@
 
 use super::super::extension::Extension;
 use super::super::galois::Gr;
-use super::super::tags::Difference;
+use super::super::tags::{Difference, Tagged};
 use super::super::{TaggedClaim, Taken};
 use super::products::{few_results, shapes};
 use crate::linear::{self, Operand};
@@ -10,7 +10,7 @@ use crate::testing::{edges, keys, share, three};
 use crate::{PartyId, Security};
 use privet_family::{Products, Secret};
 use privet_kernels::{LinearShape, cpu};
-use privet_prg::Seed;
+use privet_prg::{Domain, Seed};
 use privet_ring::Ring;
 use std::sync::Arc;
 
@@ -31,20 +31,27 @@ fn remembered(products: Products, ring: Ring) -> [Vec<TaggedClaim>; 3] {
         let operand = Operand::of_session(cx, ring, products, &w).unwrap();
         cx.verify().unwrap();
         linear::products(cx, ring, products, &x, &operand, Some(&bias)).unwrap();
-        let Taken { claims, products, tagged } = cx.transcript.as_mut().unwrap().take();
+        let Taken { claims, products, tagged, .. } = cx.transcript.as_mut().unwrap().take();
         assert!(claims.is_empty() && products.is_empty(), "nothing else is stated");
-        tagged
+        tagged.into_iter().map(Tagged::into_claim).collect()
     })
 }
 
-/// Each party's component of the difference, and the three added up.
+/// Each party's component of the difference, and the three added up: the same when all is verified and ahead of it.
 fn difference(all: &[Vec<TaggedClaim>; 3], coefficients: u8) -> Gr {
     let device = cpu(1);
     PartyId::ALL.into_iter().zip(all).fold(Gr::ZERO, |sum, (id, claims)| {
-        let keys = keys(id);
-        let masks = [keys.own.stream(), keys.next.stream()];
         let seed = Seed::from_bytes([coefficients; 16]);
-        sum.add(Gr::get(&Difference::of(device.as_ref(), claims, &seed, masks).tells()))
+        let mut prg = seed.derive(Domain::Common, 1).stream();
+        let [last, ahead] = [false, true].map(|ahead| {
+            let mut results: Vec<_> = claims.iter().map(|claim| Tagged::new(claim.clone(), ahead)).collect();
+            let waiting = results.iter_mut().filter(|results| results.waits());
+            waiting.for_each(|results| results.begin(device.as_ref(), &mut prg));
+            let masks = [keys(id).own.stream(), keys(id).next.stream()];
+            Gr::get(&Difference::of(device.as_ref(), results, &seed, masks).tells())
+        });
+        assert_eq!(last, ahead);
+        sum.add(last)
     })
 }
 
