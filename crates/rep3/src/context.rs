@@ -1,7 +1,7 @@
 use crate::keys::{Keys, OUTPUT, Streams, dropout_coins, joined, rounding_coins};
 use crate::limits::Limits;
 use crate::proof::{Transcript, UnderWay};
-use crate::{PartyId, RunError, Security, Share, mutation};
+use crate::{PartyId, RunError, Security, Share, Wiping, mutation};
 use privet_family::NodeStats;
 use privet_kernels::Device;
 use privet_net::{Channel, Step};
@@ -36,6 +36,8 @@ pub struct Party<'a> {
     /// Verifications that have opened a difference of tags and did not come to their end yet: had somebody cheated, that one would know something
     /// of the keys by now.
     pub(crate) opened_tags: usize,
+    /// What the last verification left.
+    pub(crate) wiping: Wiping,
     pub(crate) device: &'a dyn Device,
     keys: Keys,
     /// Of the run's coins, once the parties have completed it ([`Party::toss`]).
@@ -76,6 +78,7 @@ impl<'a> Party<'a> {
             transcript,
             under_way: vec![],
             opened_tags: 0,
+            wiping: Wiping::default(),
             device,
             keys,
             coin_key: None,

@@ -3,7 +3,7 @@
 use crate::gate::{Held, Kind, kind};
 use crate::local;
 use crate::value::Value;
-use crate::{Party, RunError, Share, SharedWeights, States, mutation};
+use crate::{Party, RunError, Share, SharedWeights, States, Wiping, mutation};
 use privet_family::{NodeStats, is_static, last_use};
 use privet_plan::ir::{Node, Op, Plan, ValueId};
 use privet_ring::Ring;
@@ -39,6 +39,8 @@ pub struct Outcome {
     pub nodes: Vec<NodeStats>,
     /// What verification cost; nothing where every party is trusted to follow the protocol.
     pub checks: NodeStats,
+    /// What is left of the last verification, while the outputs are on their way.
+    pub wiping: Wiping,
 }
 
 impl<'a> Evaluator<'a> {
@@ -100,7 +102,7 @@ impl<'a> Evaluator<'a> {
             Some((name.clone(), value(u.value)))
         };
         let states = self.plan.updates.iter().filter_map(state).collect();
-        Ok(Outcome { outputs, states, nodes, checks: cx.checks })
+        Ok(Outcome { outputs, states, nodes, checks: cx.checks, wiping: std::mem::take(&mut cx.wiping) })
     }
 
     /// The value of an elementwise local operation in the memory of its first operand, which nothing reads later.

@@ -50,6 +50,7 @@ pub use moves::masked_block;
 pub use party::PartyId;
 pub use price::{Claims, Talk};
 pub use privet_plan::cost::Security;
+pub use proof::Wiping;
 pub use share::{Planes, Share};
 pub use sharing::{Component, Digests, Portion, Revealed, SharingError};
 pub use states::{StateError, StateKinds, States};

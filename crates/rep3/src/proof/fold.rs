@@ -114,6 +114,11 @@ impl<E: Extension> Prover<E> {
         out
     }
 
+    /// The statements about words, of which only the items are left.
+    pub fn spent(&mut self) -> Vec<Batch> {
+        std::mem::take(&mut self.statements.batches)
+    }
+
     /// Factors of fold `k`, which is not of words. What was combined otherwise is there from the start.
     fn items<'a>(&'a self, k: usize, joining: &'a E::Joining) -> [Cow<'a, [E]>; 2] {
         match joining.are_items(k, &self.shape) {
@@ -147,7 +152,6 @@ impl<E: Extension> Prover<E> {
             self.folded = E::Folded::default();
             join(&mut items, joining.factors(Role::Prover));
             self.items = items;
-            self.statements = Statements::default();
         } else if !joining.folds_in_common(k, &self.shape) {
             self.items = self.items(k, joining).map(|items| E::fold(device, &items, r));
         }
@@ -231,6 +235,11 @@ impl<E: Extension> Verifier<E> {
         &self.shape
     }
 
+    /// The statements about words, of which only the items are left.
+    pub fn spent(&mut self) -> Vec<Batch> {
+        std::mem::take(&mut self.statements.batches)
+    }
+
     /// Take this verifier's share of message `k` (the party before draws it, `bytes` are what the party after
     /// received) and go on with the statement at the point `r`. What is combined otherwise joins the folded words.
     pub fn fold(
@@ -292,7 +301,6 @@ impl<E: Extension> Verifier<E> {
         let folded = folded.unwrap_or(&mut alone);
         self.items = folded_words(device, &self.statements.batches, &self.weights, points, folded);
         join(&mut self.items, joining.factors(self.role));
-        self.statements.batches = vec![];
     }
 
     /// The claim is a combination of the values on the diagonal: the first, with coefficient 1, and the others, with these or 1.

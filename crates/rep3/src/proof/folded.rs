@@ -2,17 +2,22 @@
 
 use super::batch::Factor;
 use super::column::{Column, Identity, Operand};
-use std::collections::HashMap;
+use foldhash::HashMap;
+use std::ops::Range;
 
 /// What both folds of words make of columns of bits, at one pair of points: for all three proofs where they have them in common. Weights are
 /// not in it: each proof has its own.
 #[derive(Default)]
-pub(super) struct Folded(HashMap<(Identity, Factor), Known>);
+pub(super) struct Folded {
+    columns: HashMap<(Identity, Factor), Known>,
+    /// Of all columns.
+    items: Vec<u64>,
+}
 
-/// A column's items. The column stays, so that no other one gets its identity.
+/// Where a column's items are. The column stays, so that no other one gets its identity.
 struct Known {
     _column: Column,
-    items: Vec<u64>,
+    items: Range<usize>,
 }
 
 impl Folded {
@@ -25,7 +30,9 @@ impl Folded {
         fold: impl Fn(&Operand, &mut Vec<u64>),
         items: &mut Vec<u64>,
     ) {
-        let known = |column: &Column| self.0.get(&(column.identity(), factor)).map(|known| &known.items);
+        let known = |column: &Column| {
+            self.columns.get(&(column.identity(), factor)).map(|known| &self.items[known.items.clone()])
+        };
         let column = match operand {
             Operand::Whole(column) => column,
             Operand::Sum([a, b]) | Operand::Total([a, b]) => {
@@ -36,11 +43,11 @@ impl Folded {
                 return;
             }
         };
-        let known = self.0.entry((column.identity(), factor)).or_insert_with(|| {
-            let mut items = vec![];
-            fold(operand, &mut items);
-            Known { _column: column.clone(), items }
+        let known = self.columns.entry((column.identity(), factor)).or_insert_with(|| {
+            let start = self.items.len();
+            fold(operand, &mut self.items);
+            Known { _column: column.clone(), items: start..self.items.len() }
         });
-        items.extend_from_slice(&known.items);
+        items.extend_from_slice(&self.items[known.items.clone()]);
     }
 }

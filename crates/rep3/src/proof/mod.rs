@@ -16,6 +16,7 @@ mod outer;
 mod products;
 mod rest;
 mod roles;
+mod spent;
 mod tags;
 mod tensor;
 #[cfg(test)]
@@ -37,6 +38,7 @@ use privet_prg::{Domain, Seed};
 use privet_ring::Ring;
 pub(crate) use products::ProductClaim;
 pub(crate) use rest::Rest;
+pub use spent::Wiping;
 use tags::Tagged;
 pub(crate) use tags::{TaggedClaim, Tags};
 pub(crate) use under_way::UnderWay;

@@ -5,6 +5,7 @@ use super::batch::{Role, Statements, Weights};
 use super::drawn::common_point;
 use super::extension::{Extension, Joining};
 use super::fold::{Masks, Point, Prover, Verifier};
+use super::spent::{Spent, Wiping};
 use crate::price::proofs::Shape;
 use privet_kernels::Device;
 
@@ -20,6 +21,8 @@ pub(super) struct Roles<E: Extension> {
     folded: E::Folded,
     /// Words of all factors of the own statements.
     words: usize,
+    /// What is not read any more.
+    pub wiping: Wiping,
 }
 
 /// What is stated in one proof and one algebra, with its coefficients.
@@ -40,7 +43,16 @@ impl<E: Extension> Roles<E> {
         let own = Prover::new(own);
         let [of_next, of_prev] =
             [(Role::Before, next), (Role::After, prev)].map(|(role, of)| Verifier::new(device, role, of));
-        Roles { own, of_next, of_prev, masks, joining, folded: E::Folded::default(), words }
+        Roles {
+            own,
+            of_next,
+            of_prev,
+            masks,
+            joining,
+            folded: E::Folded::default(),
+            words,
+            wiping: Wiping::default(),
+        }
     }
 
     /// Words that are read between the values of fold `k` and those of the next.
@@ -63,16 +75,27 @@ impl<E: Extension> Roles<E> {
         let common = vars.map(|vars| common_point(challenges, vars));
         let [at_own, at_next, at_prev] = challenges;
         let Roles { own, of_next, of_prev, masks: [_, next, prev], joining, folded, .. } = self;
-        let common = common.as_deref();
+        let (common, mut spent) = (common.as_deref(), Spent::<E>::default());
+        let last_of_words = |shape: &Shape| k + 1 == shape.of_words();
         of_prev.fold(device, k, prev, values, Point::of(common, at_prev, folded), joining);
+        if last_of_words(of_prev.shape()) {
+            spent.add(of_prev.spent());
+        }
         of_next.fold(device, k, next, &[], Point::of(common, at_next, folded), joining);
+        if last_of_words(of_next.shape()) {
+            spent.add(of_next.spent());
+        }
         // last, as what it folds are sums of what the others did
         own.fold(device, k, Point::of(common, at_own, folded), joining);
+        if last_of_words(own.shape()) {
+            spent.add(own.spent());
+        }
         if let (Some(point), None) = (common, words) {
             joining.fold(device, point);
         }
-        if k + 1 >= own.shape().of_words() {
-            *folded = E::Folded::default();
+        if [own.shape(), of_next.shape(), of_prev.shape()].into_iter().any(last_of_words) {
+            spent.folded = std::mem::take(folded);
+            self.wiping.add(spent.wipe());
         }
     }
 

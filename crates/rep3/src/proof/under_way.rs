@@ -3,6 +3,7 @@
 use super::batch::Batches;
 use super::drawn::Drawn;
 use super::fold::Masks;
+use super::spent::Wiping;
 use super::verification::{OfProducts, Verification};
 use super::verify::Refused;
 use super::verify::Told;
@@ -30,7 +31,7 @@ enum Stage {
     /// What is left of both proofs that this party checks.
     LastValues(Box<Verification>),
     /// Whether both hold, or whose does not.
-    Verdicts { refused: Option<Refused>, opened: bool },
+    Verdicts { refused: Option<Refused>, opened: bool, wiping: Wiping },
 }
 
 /// All that there is before coefficients are known, in the order of [`super::roles::Roles`].
@@ -65,9 +66,10 @@ impl UnderWay {
     /// What came in answer to the last messages, and the next ones; nothing after the last.
     pub fn go_on(self, party: &mut Party) -> Result<Option<UnderWay>, RunError> {
         let got = party.hear(&self.awaited);
-        if let Stage::Verdicts { refused, opened } = self.stage {
+        if let Stage::Verdicts { refused, opened, wiping } = self.stage {
             party.heard_verdicts(got, refused)?;
             party.opened_tags -= usize::from(opened);
+            party.wiping = wiping;
             return Ok(None);
         }
         let got = got?;
@@ -96,7 +98,8 @@ impl UnderWay {
             }
             Stage::LastValues(mut all) => {
                 let (awaited, refused) = party.tell_verdicts(&mut all, got)?;
-                (Stage::Verdicts { refused, opened: all.difference.is_some() }, awaited)
+                let opened = all.difference.is_some();
+                (Stage::Verdicts { refused, opened, wiping: all.into_wiping() }, awaited)
             }
             Stage::Verdicts { .. } => unreachable!("they come last"),
         };

@@ -8,6 +8,7 @@ use super::fold::Masks;
 use super::galois::Gr;
 use super::products::{Combined, CommonFolds, ProductClaim};
 use super::roles::{Roles, Stated};
+use super::spent::Wiping;
 use super::tags::{Difference, Tagged};
 use crate::mutation;
 use crate::price::proofs::Shapes;
@@ -119,6 +120,13 @@ impl Verification {
         );
         values.extend(of_ring);
         values
+    }
+
+    /// What is left of a verification of which all has been said.
+    pub fn into_wiping(self) -> Wiping {
+        let mut wiping = self.bits.wiping;
+        wiping.add(self.ring.wiping);
+        wiping
     }
 
     /// What the other verifiers need at the end: of the proof of the party after, and of that of the party before.

@@ -8,9 +8,9 @@ use super::extension::Extension;
 use super::galois::{BLOCKS, Gr};
 use super::outer::Sums;
 use super::tensor::basis;
+use foldhash::HashMap;
 use privet_kernels::{Device, LinearShape, Weights as Prepared, fold};
 use privet_ring::Ring;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The powers of a point as a prepared matrix.

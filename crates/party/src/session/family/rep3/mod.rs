@@ -24,7 +24,7 @@ use privet_plan::ir::Output;
 use privet_plan::{Plan, Program};
 use privet_rep3::{
     Digests, Evaluator, Keys, Party, PartyId, Portion, Revealed, RunError, Share, SharedWeights, StateError,
-    StateKinds, States,
+    StateKinds, States, Wiping,
 };
 use privet_ring::Ring;
 use std::collections::{BTreeMap, HashMap};
@@ -91,6 +91,8 @@ pub(in crate::session) struct Rep3 {
     begun: Option<(Id, Keys)>,
     open: Option<OpenSession>,
     claimed: Option<u64>,
+    /// What the run before left, until the next one or until this party closes.
+    wiping: Wiping,
 }
 
 /// Shares of owners' tensors, with what the holders of each component compare.
@@ -109,7 +111,7 @@ impl Portions {
 
 impl Rep3 {
     pub fn new(me: PartyId, security: Security, plan: Arc<Plan>, device: Arc<dyn Device>) -> Rep3 {
-        Rep3 { me, security, plan, device, begun: None, open: None, claimed: None }
+        Rep3 { me, security, plan, device, begun: None, open: None, claimed: None, wiping: Wiping::default() }
     }
 
     /// The connections to the parties before and after.
@@ -159,6 +161,7 @@ impl Family for Rep3 {
     fn close(&mut self) {
         self.open = None;
         self.claimed = None;
+        self.wiping = Wiping::default();
     }
 
     fn give_up_claim(&mut self) {
@@ -275,6 +278,7 @@ impl Family for Rep3 {
     fn run(&mut self, given: Given<Rep3>, others: &mut Others) -> Result<Ran<States>, JobError> {
         let Given { mut inputs, states, publics, job } = given;
         self.go_on();
+        self.wiping = Wiping::default();
         let index = self.claimed.take().ok_or(JobError::NotOpen)?;
         let open = self.open.as_ref().ok_or(JobError::NotOpen)?;
         let (prev, next) = self.neighbours(others)?;
@@ -311,6 +315,7 @@ impl Family for Rep3 {
             }
         };
         let online = start.elapsed();
+        self.wiping = outcome.wiping;
         let revealed = |(o, share): (&Output, &Share)| {
             let mut bytes = Vec::new();
             Revealed::of(share).encode(Ring::new(self.plan.nodes[o.value].ty.bits), &mut bytes);
