@@ -2,6 +2,7 @@
 
 use super::batch::Batch;
 use super::extension::Extension;
+use super::tags::TaggedClaim;
 use privet_kernels::Aside;
 use std::sync::{Mutex, PoisonError};
 
@@ -32,9 +33,7 @@ impl<E: Extension> Spent<E> {
 
     /// Begin to wipe it, where a core is free.
     pub fn wipe(self) -> Wiping {
-        let spent = Mutex::new(Some(self));
-        let wipe = move |_| drop(spent.lock().unwrap_or_else(PoisonError::into_inner).take());
-        Wiping(vec![Aside::begin(1, wipe)])
+        Wiping::of(self)
     }
 }
 
@@ -43,6 +42,19 @@ impl<E: Extension> Spent<E> {
 pub struct Wiping(Vec<Aside<()>>);
 
 impl Wiping {
+    /// Begin to wipe these, where a core is free.
+    fn of(secrets: impl Send + 'static) -> Wiping {
+        let secrets = Mutex::new(Some(secrets));
+        let wipe = move |_| drop(secrets.lock().unwrap_or_else(PoisonError::into_inner).take());
+        Wiping(vec![Aside::begin(1, wipe)])
+    }
+
+    /// The same of operands and results of layers with tags, of which the difference is made; many are wiped at once.
+    pub(super) fn of_tagged(claims: Vec<TaggedClaim>) -> Wiping {
+        let words: usize = claims.iter().map(|claim| 2 * (claim.x.len() + claim.z.len())).sum();
+        if words <= FEW { Wiping::of(claims) } else { Wiping::default() }
+    }
+
     /// And these.
     pub(crate) fn add(&mut self, mut more: Wiping) {
         self.0.append(&mut more.0);

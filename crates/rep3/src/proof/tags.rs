@@ -350,16 +350,17 @@ impl Tagged {
         self.made = self.claim.begin(device, prg).map_or(Made::Last, Made::Aside);
     }
 
-    /// This party's summand of the difference, where there is none by now with coefficients of rows from `prg`.
-    fn difference(self, device: &dyn Device, prg: &mut Prg) -> Gr {
-        match self.made {
+    /// This party's summand of the difference, where there is none by now with coefficients of rows from `prg`; and the claim, which nobody reads any more.
+    fn difference(self, device: &dyn Device, prg: &mut Prg) -> (Gr, TaggedClaim) {
+        let sum = match self.made {
             Made::Last | Made::Waits => self.claim.difference(device, prg),
             Made::Aside(summands) => {
                 let mut sum = summands.finish().into_iter().fold(Gr::ZERO, Gr::add);
                 shift(&mut sum, self.claim.ring);
                 sum
             }
-        }
+        };
+        (sum, self.claim)
     }
 
     #[cfg(test)]
@@ -379,19 +380,24 @@ impl Difference {
     /// Bytes of each of its messages.
     pub const BYTES: usize = Gr::BYTES;
 
-    /// This party's component, by coefficients from a seed that no party knew before all messages of the batch were in.
+    /// This party's component, by coefficients from a seed that no party knew before all messages of the batch were in. Gives what it was made of, too.
     pub fn of(
         device: &dyn Device,
         results: Vec<Tagged>,
         coefficients: &Seed,
         [mut own, mut next]: [Prg; 2],
-    ) -> Difference {
+    ) -> (Difference, Vec<TaggedClaim>) {
         let mut prg = coefficients.derive(Domain::Common, 1).stream();
         let mut masks = [Gr::draw(&mut own, 1), Gr::draw(&mut next, 1)];
         mutation::mask("difference-unmasked", masks.each_mut().map(|mask| mask.as_flattened_mut()));
-        let zero = masks[0][0].sub(masks[1][0]);
-        let own = results.into_iter().fold(zero, |sum, all| sum.add(all.difference(device, &mut prg)));
-        Difference { own, next: Gr::ZERO }
+        let mut own = masks[0][0].sub(masks[1][0]);
+        let mut spent = Vec::with_capacity(results.len());
+        for results in results {
+            let (summand, claim) = results.difference(device, &mut prg);
+            own = own.add(summand);
+            spent.push(claim);
+        }
+        (Difference { own, next: Gr::ZERO }, spent)
     }
 
     /// What the party before is sent.

@@ -29,6 +29,8 @@ pub(super) struct Verification {
     pub difference: Option<Difference>,
     /// Whether what the party after opened of it says that it is 0.
     pub is_zero: bool,
+    /// What it was made of.
+    wiping: Wiping,
 }
 
 /// What a proof is of: the statements, and the shape that it has.
@@ -83,7 +85,11 @@ impl Verification {
             },
         );
         values.extend(of_ring);
-        (Verification { drawn, shapes, folds, bits, ring, difference, is_zero: true }, values)
+        let (difference, wiping) = match difference {
+            Some((difference, claims)) => (Some(difference), Wiping::of_tagged(claims)),
+            None => (None, Wiping::default()),
+        };
+        (Verification { drawn, shapes, folds, bits, ring, difference, is_zero: true, wiping }, values)
     }
 
     /// Bytes of the difference in the messages after the values of fold `k`, and in those that follow.
@@ -124,7 +130,8 @@ impl Verification {
 
     /// What is left of a verification of which all has been said.
     pub fn into_wiping(self) -> Wiping {
-        let mut wiping = self.bits.wiping;
+        let mut wiping = self.wiping;
+        wiping.add(self.bits.wiping);
         wiping.add(self.ring.wiping);
         wiping
     }

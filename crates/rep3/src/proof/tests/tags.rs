@@ -48,7 +48,7 @@ fn difference(all: &[Vec<TaggedClaim>; 3], coefficients: u8) -> Gr {
             let waiting = results.iter_mut().filter(|results| results.waits());
             waiting.for_each(|results| results.begin(device.as_ref(), &mut prg));
             let masks = [keys(id).own.stream(), keys(id).next.stream()];
-            Gr::get(&Difference::of(device.as_ref(), results, &seed, masks).tells())
+            Gr::get(&Difference::of(device.as_ref(), results, &seed, masks).0.tells())
         });
         assert_eq!(last, ahead);
         sum.add(last)
