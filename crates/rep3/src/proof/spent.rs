@@ -1,4 +1,5 @@
-//! Statements that are folded and not read any more. Wiping them takes a third of the time that folding them does, and no message waits for it.
+//! Statements that are folded, and operands and results that a difference of tags is made of: nobody reads them any more. Wiping statements takes a third
+//! of the time that folding them does, and no message waits for it.
 
 use super::batch::Batch;
 use super::extension::Extension;
@@ -13,7 +14,7 @@ pub(super) struct Spent<E: Extension> {
     pub folded: E::Folded,
 }
 
-/// Most words of one proof's factors that stay until all proofs are folded, and a little longer. More are wiped at once, as large runs lack memory.
+/// Most words that stay a little longer, of one proof's factors or of all layers with tags. More are wiped at once, as large runs lack memory.
 const FEW: usize = 1 << 22;
 
 impl<E: Extension> Default for Spent<E> {
